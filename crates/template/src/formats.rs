@@ -1,0 +1,182 @@
+//! The functions Helm adds to sprig for YAML, TOML and JSON.
+
+use gocompat::yaml;
+
+use crate::arguments::{bytes, text};
+use crate::call::{Function, Functions, Parameter, PlainBody};
+use crate::error::Error;
+use crate::json::{self, Layout, Target};
+use crate::toml;
+use crate::value::Value;
+use crate::yaml_error::yaml_error_text;
+
+impl Functions {
+    /// Adds `toYaml`, `fromYaml`, `toToml`, `fromJson` and their like, as Helm has them: those
+    /// without `must` never fail, they return an empty text or the complaint.
+    pub fn add_helm_formats(&mut self) {
+        use Parameter::{Any, String};
+        type Text = std::string::String;
+        let rows: [(&'static str, &'static [Parameter], PlainBody); 13] = [
+            ("toYaml", &[Any], |_, a| {
+                Ok(Value::string(Error::swallow(to_yaml(&a[0]), |_| Text::new())?))
+            }),
+            ("mustToYaml", &[Any], |_, a| Ok(Value::string(to_yaml(&a[0])?))),
+            ("toYamlPretty", &[Any], |_, a| {
+                Ok(Value::string(Error::swallow(to_yaml_pretty(&a[0]), |_| Text::new())?))
+            }),
+            ("fromYaml", &[String], |_, a| {
+                Ok(or_error_entry(from_yaml(&text(&a[0]), Target::Map)))
+            }),
+            ("fromYamlArray", &[String], |_, a| {
+                Ok(or_error_item(from_yaml(&text(&a[0]), Target::List)))
+            }),
+            ("toToml", &[Any], |_, a| {
+                Ok(Value::string(Error::swallow(toml::encode(&a[0]), |error| error.to_string())?))
+            }),
+            ("mustToToml", &[Any], |_, a| Ok(Value::string(toml::encode(&a[0])?))),
+            ("fromToml", &[String], |_, a| Ok(or_error_entry(toml::decode(&text(&a[0]))))),
+            ("toJson", &[Any], |_, a| {
+                Ok(Value::string(Error::swallow(
+                    json::encode(&a[0], Layout::Compact, true),
+                    |_| Vec::new(),
+                )?))
+            }),
+            ("mustToJson", &[Any], |_, a| {
+                Ok(Value::string(json::encode(&a[0], Layout::Compact, true)?))
+            }),
+            ("fromJson", &[String], |_, a| {
+                Ok(or_error_entry(json::decode(bytes(&a[0]), Target::Map)))
+            }),
+            ("fromJsonArray", &[String], |_, a| {
+                Ok(or_error_item(json::decode(bytes(&a[0]), Target::List)))
+            }),
+            ("mustFromJson", &[String], |_, a| json::decode(bytes(&a[0]), Target::Any)),
+        ];
+        for (name, parameters, body) in rows {
+            self.add(name, Function::new(parameters, body));
+        }
+    }
+
+    /// Adds what Argo CD gives the templates of ApplicationSets beside sprig: YAML functions that
+    /// fail on bad input, and `normalize`.
+    pub fn add_argo(&mut self) {
+        use Parameter::{Any, String};
+        let rows: [(&'static str, &'static [Parameter], PlainBody); 4] = [
+            ("toYaml", &[Any], |_, a| Ok(Value::string(to_yaml(&a[0])?))),
+            ("fromYaml", &[String], |_, a| from_yaml(&text(&a[0]), Target::Map)),
+            ("fromYamlArray", &[String], |_, a| from_yaml(&text(&a[0]), Target::List)),
+            ("normalize", &[String], |_, a| Ok(Value::string(normalize(&text(&a[0]))))),
+        ];
+        for (name, parameters, body) in rows {
+            self.add(name, Function::new(parameters, body));
+        }
+    }
+}
+
+/// A value as YAML, without the last line break.
+pub fn to_yaml(value: &Value) -> Result<String, Error> {
+    let mut text = yaml::from_value(&value.to_json()?);
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    Ok(text)
+}
+
+/// The same with the items of lists indented below their key.
+fn to_yaml_pretty(value: &Value) -> Result<String, Error> {
+    Ok(indent_lists(&to_yaml(value)?))
+}
+
+/// Moves every list that is the value of a key two columns to the right, with all below it.
+fn indent_lists(text: &str) -> String {
+    let mut out = String::new();
+    // Columns at which a list hangs below a key of the same column.
+    let mut shifted: Vec<usize> = Vec::new();
+    let mut previous_key: Option<usize> = None;
+    for line in text.split('\n') {
+        let column = line.len() - line.trim_start_matches(' ').len();
+        let is_blank = line.trim().is_empty();
+        let is_item = line[column..].starts_with("- ") || &line[column..] == "-";
+        if !is_blank {
+            while shifted.last().is_some_and(|at| column < *at || (column == *at && !is_item)) {
+                shifted.pop();
+            }
+            if is_item && previous_key == Some(column) && shifted.last() != Some(&column) {
+                shifted.push(column);
+            }
+            let dashes = line[column..].len() - line[column..].trim_start_matches("- ").len();
+            previous_key = line.ends_with(':').then_some(column + dashes);
+        }
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        if !is_blank {
+            out.push_str(&"  ".repeat(shifted.len()));
+        }
+        out.push_str(line);
+    }
+    out
+}
+
+/// Deeper than any document, and shallow enough for every stack.
+const LIMITS: yaml::Limits =
+    yaml::Limits { max_bytes: 64 << 20, max_depth: 150, max_values: 4_000_000 };
+
+fn from_yaml(text: &str, target: Target) -> Result<Value, Error> {
+    let document = yaml::to_value_within(text, LIMITS)
+        .map_err(|error| Error::function(yaml_error_text(&error)))?;
+    let value = Value::from_json(&document);
+    json::check_target(&value, target).map_err(|error| {
+        Error::function(format!("error unmarshaling JSON: while decoding JSON: {error}"))
+    })?;
+    Ok(match (value, target) {
+        (Value::Nil, Target::Map) => Value::map::<&str>([]),
+        (Value::Nil, Target::List) => Value::list(Vec::new()),
+        (value, _) => value,
+    })
+}
+
+fn or_error_entry(result: Result<Value, Error>) -> Value {
+    match result {
+        Ok(Value::Nil) => Value::map::<&str>([]),
+        Ok(value) => value,
+        Err(error) => Value::map([("Error", Value::string(error.to_string()))]),
+    }
+}
+
+fn or_error_item(result: Result<Value, Error>) -> Value {
+    match result {
+        Ok(Value::Nil) => Value::list(Vec::new()),
+        Ok(value) => value,
+        Err(error) => Value::list(vec![Value::string(error.to_string())]),
+    }
+}
+
+/// A DNS subdomain name out of any text.
+fn normalize(name: &str) -> String {
+    let plain: String = name
+        .to_lowercase()
+        .chars()
+        .map(|c| if c.is_ascii_lowercase() || c.is_ascii_digit() || c == '.' { c } else { '-' })
+        .take(253)
+        .collect();
+    plain.trim_matches(['-', '.']).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pretty_yaml_indents_lists_below_their_key() {
+        let plain = "a:\n- b:\n  - 1\n  - 2\n- c\nd:\n- e: 1\n  f: 2";
+        let pretty = "a:\n  - b:\n      - 1\n      - 2\n  - c\nd:\n  - e: 1\n    f: 2";
+        assert_eq!(indent_lists(plain), pretty);
+        assert_eq!(indent_lists("- 1\n- 2"), "- 1\n- 2");
+    }
+
+    #[test]
+    fn normalized_names_are_dns_names() {
+        assert_eq!(normalize("-Feature/ABC_1."), "feature-abc-1");
+    }
+}
