@@ -1,0 +1,7 @@
+{{- define "t.value" -}}
+{{- if typeIs "string" .value -}}
+{{- tpl .value .context -}}
+{{- else -}}
+{{- tpl (.value | toYaml) .context -}}
+{{- end -}}
+{{- end -}}

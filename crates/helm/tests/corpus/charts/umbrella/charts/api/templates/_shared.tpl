@@ -1,0 +1,1 @@
+{{ define "api.shared" }}shared by {{ .Chart.Name }} for {{ .Release.Name }}{{ end }}

@@ -1,0 +1,162 @@
+//! Charts that mean no good: each ends in a clear error, soon and within bounds.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use helm::{ArchiveLimits, Chart, MemoryFiles, Options};
+use template::{Limits, Still};
+
+fn chart(template: &str) -> MemoryFiles {
+    MemoryFiles::from([
+        ("Chart.yaml", "apiVersion: v2\nname: bad\nversion: 1.0.0\n"),
+        ("values.yaml", "x: 1\n"),
+        ("templates/a.yaml", template),
+    ])
+}
+
+#[track_caller]
+fn refuses(template: &str, reason: &str) {
+    let loaded = Chart::load(&chart(template)).expect("the chart itself is well-formed");
+    let mut options = Options::new("rel", "default");
+    options.limits = Limits { steps: 2_000_000, output: 4 << 20, ..Limits::default() };
+    let error = helm::template(&loaded, &options, &Still).expect_err("must be refused");
+    assert!(error.to_string().contains(reason), "{template}: {error}");
+}
+
+#[test]
+fn recursion_ends() {
+    refuses("{{ define \"r\" }}{{ include \"r\" . }}{{ end }}{{ include \"r\" . }}", "nested");
+    refuses(
+        "{{ define \"r\" }}{{ template \"r\" . }}{{ end }}{{ template \"r\" . }}",
+        "maximum template depth",
+    );
+    refuses(
+        "{{ define \"r\" }}{{ tpl \"{{ include \\\"r\\\" . }}\" . }}{{ end }}{{ include \"r\" . }}",
+        "nested",
+    );
+    refuses(
+        "{{ define \"t\" }}{{ tpl .v . }}{{ end }}{{ tpl \"{{ tpl .v . }}\" (dict \"v\" \"{{ tpl .v . }}\") }}",
+        "maximum template depth",
+    );
+}
+
+#[test]
+fn recursion_through_deep_blocks_ends() {
+    let open = "{{ if true }}{{ with . }}{{ range list 1 }}".repeat(10);
+    let close = "{{ end }}{{ end }}{{ end }}".repeat(10);
+    refuses(
+        &format!(
+            "{{{{ define \"r\" }}}}{open}{{{{ include \"r\" . | upper | quote | indent 2 }}}}{close}{{{{ end }}}}{{{{ include \"r\" . }}}}"
+        ),
+        "maximum template depth",
+    );
+}
+
+#[test]
+fn loops_and_large_texts_end() {
+    refuses("{{ range 1000000000 }}{{ end }}", "more than 2000000 steps");
+    refuses("{{ range until 1000000000 }}{{ end }}", "more than 2000000 steps");
+    refuses("{{ seq 1 1000000000 }}", "more than 2000000 steps");
+    refuses("{{ repeat 1000000000 \"xx\" }}", "longer than 4194304 bytes");
+    refuses("{{ range 10000 }}{{ printf \"%1000000d\" 1 }}{{ end }}", "longer than 4194304 bytes");
+    refuses(
+        "{{ $s := \"x\" }}{{ range 60 }}{{ $s = print $s $s }}{{ end }}",
+        "longer than 4194304 bytes",
+    );
+    refuses(
+        "{{ $s := \"x\" }}{{ range 60 }}{{ $s = cat $s $s }}{{ end }}",
+        "longer than 4194304 bytes",
+    );
+    refuses("{{ indent 100000000 \"a\\nb\" }}", "longer than 4194304 bytes");
+    refuses("{{ randAlphaNum 100000000 }}", "longer than 4194304 bytes");
+    refuses(
+        "{{ regexReplaceAll \"\" (repeat 100000 \"a\") (repeat 100000 \"b\") }}",
+        "longer than",
+    );
+    // Small in memory, endless as a tree.
+    for show in ["toJson", "toYaml", "toToml", "toString", "toPrettyJson", "quote", "toYamlPretty"]
+    {
+        refuses(
+            &format!(
+                "{{{{ $d := dict }}}}{{{{ range until 40 }}}}{{{{ $d = dict \"a\" $d \"b\" $d }}}}{{{{ end }}}}{{{{ {show} $d }}}}"
+            ),
+            &format!("error calling {show}"),
+        );
+    }
+}
+
+#[test]
+fn values_that_contain_themselves_end() {
+    refuses("{{ $d := dict }}{{ $_ := set $d \"d\" $d }}{{ mustToJson $d }}", "cycle");
+    refuses("{{ $d := dict }}{{ $_ := set $d \"d\" $d }}{{ deepCopy $d }}", "nested too deeply");
+    refuses("{{ $d := dict }}{{ $_ := set $d \"d\" $d }}{{ mustToYaml $d }}", "cycle");
+}
+
+#[test]
+fn regular_expressions_are_bounded() {
+    refuses(
+        "{{ mustRegexMatch \"(((a{1000}){1000}){1000}){1000}\" \"a\" }}",
+        "error parsing regexp",
+    );
+    let nested = format!("{}a{}", "(".repeat(2000), ")".repeat(2000));
+    refuses(&format!("{{{{ mustRegexMatch \"{nested}\" \"a\" }}}}"), "error parsing regexp");
+}
+
+#[test]
+fn deep_nesting_is_a_parse_error() {
+    let mut text = String::new();
+    for _ in 0..5000 {
+        text.push_str("{{ if true }}");
+    }
+    refuses(&text, "max expression depth exceeded");
+    refuses(
+        &format!("{{{{ {}1{} }}}}", "(".repeat(5000), ")".repeat(5000)),
+        "max expression depth exceeded",
+    );
+}
+
+#[test]
+fn yaml_bombs_in_values_are_refused() {
+    let mut bomb = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
+    for level in 1..12 {
+        let refs = vec![format!("*a{}", level - 1); 10].join(",");
+        writeln!(bomb, "a{level}: &a{level} [{refs}]").expect("memory");
+    }
+    let mut files = chart("kind: X\n");
+    files.insert("values.yaml", bomb);
+    let error = Chart::load(&files).expect_err("must be refused").to_string();
+    assert!(error.contains("cannot load values.yaml"), "{error}");
+}
+
+fn tgz(entries: &[(&str, usize)]) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (path, size) in entries {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(*size as u64);
+        header.as_gnu_mut().expect("a GNU header").name[..path.len()]
+            .copy_from_slice(path.as_bytes());
+        header.set_cksum();
+        builder.append(&header, vec![b'a'; *size].as_slice()).expect("memory");
+    }
+    let tar = builder.into_inner().expect("memory");
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(&tar).expect("memory");
+    encoder.finish().expect("memory")
+}
+
+#[test]
+fn archives_stay_within_bounds() {
+    let limits = ArchiveLimits { total: 10_000, file: 5_000, files: 3 };
+    for (entries, reason) in [
+        (&[("c/../../evil", 1)][..], "parent directory"),
+        (&[("c//etc/passwd", 1)], "absolute paths"),
+        (&[("Chart.yaml", 1)], "base directory"),
+        (&[("c/big", 6_000)], "larger than the maximum file size 5000"),
+        (&[("c/a", 4_000), ("c/b", 4_000), ("c/d", 4_000)], "larger than the maximum size 10000"),
+        (&[("c/a", 1), ("c/b", 1), ("c/d", 1), ("c/e", 1)], "more than 3 files"),
+    ] {
+        let error = Chart::load_archive_within(&tgz(entries), limits).expect_err("must be refused");
+        assert!(error.to_string().contains(reason), "{entries:?}: {error}");
+    }
+    assert!(Chart::load_archive(b"\x1f\x8b garbage").is_err());
+}
