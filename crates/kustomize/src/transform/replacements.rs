@@ -1,0 +1,207 @@
+//! Copying values from one field to others.
+
+mod matching;
+mod structured;
+
+use crate::error::{Context as _, Result, invalid};
+use crate::kustomization::parts::{FieldOptions, Replacement, Source, Target};
+use crate::resource::Resource;
+use crate::resource::id::{IdParts, ResourceId, effective_namespace, selects};
+use crate::resources::Resources;
+use crate::selector::SelectorMatcher;
+use crate::yaml::path::{lookup, split_with_brackets};
+use crate::yaml::{Body, Kind, Node};
+
+const DEFAULT_PATH: &str = "metadata.name";
+
+/// Carries out replacements in order.
+#[derive(Clone, Debug)]
+pub(crate) struct ReplacementTransformer {
+    pub(crate) replacements: Vec<Replacement>,
+}
+
+impl ReplacementTransformer {
+    pub(crate) fn run(&self, resources: &mut Resources) -> Result<()> {
+        for replacement in &self.replacements {
+            let has_source = replacement.source.is_some() || replacement.source_value.is_some();
+            let (true, Some(targets)) = (has_source, &replacement.targets) else {
+                return Err(invalid("replacements must specify a source and at least one target"));
+            };
+            let value = source_value(replacement, resources)?;
+            for target in targets {
+                replace_in(target, &value, resources)?;
+            }
+        }
+        resources.drop_empty();
+        Ok(())
+    }
+}
+
+/// All identities of a resource, the present one first. Scopes play no part.
+fn ids(resource: &Resource) -> impl Iterator<Item = IdParts<'_>> {
+    let (group, version) = resource.group_version();
+    let current = IdParts {
+        group,
+        version,
+        kind: resource.kind(),
+        name: resource.name(),
+        namespace: resource.namespace(),
+    };
+    let previous = resource.history.previous.iter().map(move |it| IdParts {
+        kind: &it.kind,
+        name: &it.name,
+        namespace: &it.namespace,
+        ..current
+    });
+    std::iter::once(current).chain(previous)
+}
+
+fn is_source(id: &IdParts<'_>, source: &ResourceId) -> bool {
+    (source.name.is_empty() || source.name == id.name)
+        && (source.namespace.is_empty()
+            || source.effective_namespace() == effective_namespace(id.namespace, false))
+        && selects(&source.gvk, id.group, id.version, id.kind)
+}
+
+fn source_value(replacement: &Replacement, resources: &Resources) -> Result<Node> {
+    let source = match (&replacement.source, &replacement.source_value) {
+        (Some(_), Some(_)) => {
+            return Err(invalid("value and resource selectors are mutually exclusive"));
+        }
+        (_, Some(text)) => return Ok(Node::untyped(text.as_str())),
+        (Some(source), None) => source,
+        (None, None) => return Err(invalid("replacements must specify a source")),
+    };
+    let resource = source_resource(source, resources)?;
+    let path = if source.field_path.is_empty() { DEFAULT_PATH } else { &source.field_path };
+    let value = lookup(&resource.node, &split_with_brackets(path, '.'))
+        .context(|| "error looking up replacement source".to_owned())?;
+    match value {
+        Some(value) if !value.is_empty() => {
+            let mut value = refined(value, source.options.as_ref())?;
+            value.leave_groups();
+            Ok(value)
+        }
+        _ => Err(invalid(format!(
+            "fieldPath `{path}` is missing for replacement source {}",
+            source.id
+        ))),
+    }
+}
+
+fn source_resource<'r>(source: &Source, resources: &'r Resources) -> Result<&'r Resource> {
+    let mut matches =
+        resources.iter().filter(|resource| ids(resource).any(|id| is_source(&id, &source.id)));
+    match (matches.next(), matches.next()) {
+        (Some(resource), None) => Ok(resource),
+        (Some(_), Some(_)) => Err(invalid(format!("multiple matches for selector {source}"))),
+        (None, _) => Err(invalid(format!("nothing selected by {source}"))),
+    }
+}
+
+/// The part of a value that the options ask for.
+fn refined(value: &Node, options: Option<&FieldOptions>) -> Result<Node> {
+    let Some(options) = options.filter(|options| !options.delimiter.is_empty()) else {
+        return Ok(value.clone());
+    };
+    if value.kind() != Kind::Scalar {
+        return Err(invalid("delimiter option can only be used with scalar nodes"));
+    }
+    let mut parts = value.value().split(options.delimiter.as_str());
+    let index = usize::try_from(options.index).ok();
+    let part = index.and_then(|index| parts.nth(index)).ok_or_else(|| {
+        invalid(format!(
+            "options.index {} is out of bounds for value {}",
+            options.index,
+            value.value()
+        ))
+    })?;
+    Ok(Node { body: Body::Scalar(part.to_owned()), ..value.clone() })
+}
+
+fn replace_in(target: &Target, value: &Node, resources: &mut Resources) -> Result<()> {
+    let select =
+        target.select.as_ref().ok_or_else(|| invalid("target must specify resources to select"))?;
+    let matcher =
+        SelectorMatcher::new(select).context(|| "error creating target selector".to_owned())?;
+    let rejects = target.reject.iter().map(SelectorMatcher::new).collect::<Result<Vec<_>>>()?;
+    let default = [DEFAULT_PATH.to_owned()];
+    let paths = if target.field_paths.is_empty() { &default[..] } else { &target.field_paths };
+    for resource in resources.as_mut() {
+        if is_chosen(resource, &matcher, &rejects) {
+            for path in paths {
+                set_at(&mut resource.node, path, value, target.options.as_ref())?;
+                resource.settle_shares();
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_chosen(resource: &Resource, select: &SelectorMatcher, rejects: &[SelectorMatcher]) -> bool {
+    if !select.matches_labels(resource) {
+        return false;
+    }
+    let is_rejected = rejects.iter().any(|reject| {
+        (reject.names_labels && reject.matches_labels(resource))
+            || (!reject.names_no_id && ids(resource).any(|id| reject.matches_id(&id)))
+    });
+    !is_rejected && ids(resource).any(|id| select.matches_id(&id))
+}
+
+fn set_at(node: &mut Node, path: &str, value: &Node, options: Option<&FieldOptions>) -> Result<()> {
+    let create = options.filter(|options| options.create).map(|_| value.kind());
+    let parts = split_with_brackets(path, '.');
+    if structured::set(node, &parts, value, create).is_some() {
+        return Ok(());
+    }
+    let problem = || match create {
+        Some(_) => format!("unable to find or create field {path:?} in replacement target"),
+        None => format!("unable to find field {path:?} in replacement target"),
+    };
+    let matches = matching::find(node, &parts, create).context(problem)?;
+    if matches.is_empty() {
+        return Err(invalid(problem()));
+    }
+    for found in matches {
+        // What was found inside of a text is a copy, and lost.
+        if let matching::Match::Address(address) = found
+            && let Some(field) = matching::at(node, &address)
+        {
+            set_value(field, value, options)?;
+        }
+    }
+    Ok(())
+}
+
+fn set_value(field: &mut Node, value: &Node, options: Option<&FieldOptions>) -> Result<()> {
+    let mut value = value.clone();
+    if let Some(options) = options.filter(|options| !options.delimiter.is_empty()) {
+        if field.kind() != Kind::Scalar {
+            return Err(invalid("delimiter option can only be used with scalar nodes"));
+        }
+        let text = with_part(field.text(), value.value(), options);
+        value.body = Body::Scalar(text);
+    }
+    match &mut field.body {
+        Body::Scalar(text) => {
+            value.text().clone_into(text);
+            field.mark_changed();
+        }
+        Body::Sequence(_) | Body::Mapping(_) => *field = value,
+    }
+    Ok(())
+}
+
+/// The text with one part of it replaced, or a part added at an end.
+fn with_part(text: &str, part: &str, options: &FieldOptions) -> String {
+    let mut parts: Vec<&str> = text.split(options.delimiter.as_str()).collect();
+    match usize::try_from(options.index) {
+        Err(_) => parts.insert(0, part),
+        Ok(index) => match parts.get_mut(index) {
+            Some(slot) => *slot = part,
+            None => parts.push(part),
+        },
+    }
+    parts.join(&options.delimiter)
+}
