@@ -1,0 +1,369 @@
+//! Compares git with the cluster: [`compare`] is the one answer to "what would
+//! a sync change?", for the controller, `app diff` and the tests alike.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use object::{GroupKind, Object, ResourceKey};
+
+use crate::diff::{Difference, diff};
+use crate::finding::{Concern, Finding};
+use crate::health::{Health, HealthRules, health};
+use crate::marks::{self, Role};
+use crate::pair::{Pair, pair};
+
+/// What was asked of the world before comparing.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The name the application tracks its objects by (`name` or `namespace_name`).
+    pub instance: String,
+    /// Where namespaced objects without a namespace of their own go.
+    pub destination_namespace: String,
+    /// Scope of every kind that occurs. A kind the cluster does not serve is absent.
+    pub scopes: BTreeMap<GroupKind, Scope>,
+}
+
+/// Does a kind live in namespaces?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Its objects live in a namespace.
+    Namespaced,
+    /// Its objects belong to the cluster as a whole.
+    Cluster,
+}
+
+/// How to judge.
+#[derive(Clone, Copy)]
+pub struct Rules<'r> {
+    /// Health rules beyond the built-in ones.
+    pub health: &'r dyn HealthRules,
+    /// The field manager our applies use.
+    pub manager: &'r str,
+}
+
+/// Git and cluster side by side, judged.
+#[derive(Clone, Debug, Default)]
+pub struct Comparison {
+    /// Every object of the application but its hooks, once, in key order.
+    pub items: BTreeMap<ResourceKey, Compared>,
+    /// Hooks that git holds; they are run, not compared.
+    pub hooks: Vec<Object>,
+}
+
+/// One object of the application, judged.
+#[derive(Clone, Debug)]
+pub struct Compared {
+    /// Both sides.
+    pub pair: Pair,
+    /// Do they agree?
+    pub verdict: Verdict,
+    /// Health of the live object; none if it is missing or its kind has no rule.
+    pub health: Option<Health>,
+}
+
+/// Do the two sides of a pair agree?
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// Every field that git states is live and ours.
+    Synced,
+    /// They differ; the differences say where (none for missing and extra objects).
+    OutOfSync(Vec<Difference>),
+    /// Git's side is not known at the moment.
+    Unknown,
+    /// The object does not count: a live hook, `Skip`, or a copied tracking id.
+    NotJudged,
+}
+
+impl Compared {
+    /// Is the object not as git wants it?
+    #[must_use]
+    pub fn is_out_of_sync(&self) -> bool {
+        matches!(self.verdict, Verdict::OutOfSync(_))
+    }
+
+    /// Would a sync with pruning delete the object?
+    #[must_use]
+    pub fn requires_pruning(&self) -> bool {
+        self.is_out_of_sync() && matches!(self.pair, Pair::Extra { .. })
+    }
+
+    /// Does the object make the whole application OutOfSync?
+    #[must_use]
+    pub fn counts_as_out_of_sync(&self) -> bool {
+        self.is_out_of_sync()
+            && !(self.requires_pruning() && marks::ignores_extraneous(self.pair.either()))
+    }
+}
+
+/// Pairs, diffs and judges. A wrong object becomes a finding and leaves the
+/// others' verdicts intact.
+#[must_use]
+pub fn compare(
+    want: Vec<Object>,
+    live: BTreeMap<ResourceKey, Object>,
+    rules: Rules<'_>,
+    facts: &Facts,
+) -> (Comparison, Vec<Finding>) {
+    let mut findings = Vec::new();
+    let (members, hooks) = sort_by_role(want, facts, &mut findings);
+    let live = live
+        .into_iter()
+        .filter(|(key, object)| members.contains_key(key) || is_root_of(object, facts))
+        .collect();
+    let items = pair(members, live)
+        .into_iter()
+        .map(|(key, pair)| {
+            warn_if_shared(&key, &pair, facts, &mut findings);
+            let compared = Compared {
+                verdict: judge(&key, &pair, rules),
+                health: pair.live().and_then(|live| health(live, rules.health)),
+                pair,
+            };
+            (key, compared)
+        })
+        .collect();
+    (Comparison { items, hooks }, findings)
+}
+
+/// What there is, when git's side cannot be had: nothing is judged, but health
+/// is still the health of what runs.
+#[must_use]
+pub fn observe(live: BTreeMap<ResourceKey, Object>, rules: Rules<'_>, facts: &Facts) -> Comparison {
+    let judged = |live: Object| Compared {
+        health: health(&live, rules.health),
+        verdict: match marks::role(&live) {
+            Role::Member => Verdict::Unknown,
+            Role::Hook(_) | Role::Bystander => Verdict::NotJudged,
+        },
+        pair: Pair::Extra { live },
+    };
+    let tracked =
+        live.into_iter().filter(|(key, object)| marks::belongs_to(object, key, &facts.instance));
+    let items = tracked.map(|(key, live)| (key, judged(live))).collect();
+    Comparison { items, hooks: Vec::new() }
+}
+
+/// The keys that git wants, scoped as [`compare`] will scope them: what to ask
+/// the cluster about.
+#[must_use]
+pub fn wanted_keys(want: &[Object], facts: &Facts) -> Vec<ResourceKey> {
+    want.iter()
+        .map(|object| scoped_key(object, facts))
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect()
+}
+
+fn scoped_key(object: &Object, facts: &Facts) -> ResourceKey {
+    let kind = object.group_kind();
+    let namespace = match facts.scopes.get(&kind) {
+        Some(Scope::Cluster) => "",
+        Some(Scope::Namespaced) | None if !object.namespace().is_empty() => object.namespace(),
+        Some(Scope::Namespaced) => &facts.destination_namespace,
+        None => "",
+    };
+    ResourceKey::new(&kind, namespace, object.name())
+}
+
+/// Members by key, hooks in git's order. Bystanders are dropped.
+fn sort_by_role(
+    want: Vec<Object>,
+    facts: &Facts,
+    findings: &mut Vec<Finding>,
+) -> (BTreeMap<ResourceKey, Object>, Vec<Object>) {
+    let mut members = BTreeMap::new();
+    let mut hooks = Vec::new();
+    let mut repeated = BTreeMap::<ResourceKey, usize>::new();
+    for mut object in want {
+        let key = scoped_key(&object, facts);
+        place(&mut object, &key);
+        match marks::role(&object) {
+            Role::Bystander => {}
+            Role::Hook(_) => hooks.push(object),
+            Role::Member if object.name().is_empty() => findings.push(nameless(&object, key)),
+            Role::Member => {
+                if members.insert(key.clone(), object).is_some() {
+                    *repeated.entry(key).or_insert(1) += 1;
+                }
+            }
+        }
+    }
+    findings.extend(repeated.into_iter().map(|(key, times)| {
+        let message = format!(
+            "Resource {}/{}/{}/{} appeared {times} times among application resources.",
+            key.group, key.kind, key.namespace, key.name
+        );
+        Finding::about(Concern::RepeatedResource, key, message)
+    }));
+    (members, hooks)
+}
+
+/// Gives the object the namespace that it is compared and applied in.
+fn place(object: &mut Object, key: &ResourceKey) {
+    if !key.namespace.is_empty() {
+        object.set_namespace(&key.namespace);
+    } else if let Some(metadata) = object.fields_mut().get_mut("metadata")
+        && let Some(metadata) = metadata.as_object_mut()
+    {
+        metadata.remove("namespace");
+    }
+}
+
+fn nameless(object: &Object, key: ResourceKey) -> Finding {
+    let kind = key.group_kind();
+    let message = match object.at(&["metadata", "name"]).filter(|it| !it.is_null()) {
+        Some(name) if !name.is_string() => format!(
+            "metadata.name of a {kind} is {name}, not a text; quote it (YAML reads n, y, no, yes, on \
+             and off as booleans)"
+        ),
+        _ if object.text(&["metadata", "generateName"]).is_some() => format!(
+            "a {kind} with metadata.generateName but no metadata.name gets a new name at every sync; \
+             only hooks may have that, give it a name or make it a hook"
+        ),
+        _ => format!("a {kind} has no metadata.name; give it one"),
+    };
+    Finding::about(Concern::Comparison, key, message)
+}
+
+/// Tracked by the application and nobody's child: what git may have an opinion on.
+fn is_root_of(live: &Object, facts: &Facts) -> bool {
+    live.list(&["metadata", "ownerReferences"]).is_empty()
+        && marks::tracking(live).is_some_and(|tracking| tracking.instance == facts.instance)
+}
+
+fn warn_if_shared(key: &ResourceKey, pair: &Pair, facts: &Facts, findings: &mut Vec<Finding>) {
+    let Pair::Both { live, .. } = pair else { return };
+    let Some(tracking) = marks::tracking(live) else { return };
+    if tracking.instance != facts.instance && tracking.is_for(key) {
+        let message = format!(
+            "{}/{} is part of applications {} and {}",
+            key.kind, key.name, facts.instance, tracking.instance
+        );
+        findings.push(Finding::about(Concern::SharedResource, key.clone(), message));
+    }
+}
+
+fn judge(key: &ResourceKey, pair: &Pair, rules: Rules<'_>) -> Verdict {
+    match pair {
+        Pair::Missing { .. } => Verdict::OutOfSync(Vec::new()),
+        Pair::Both { want, live } => match diff(want, live, rules.manager) {
+            same if same.is_empty() => Verdict::Synced,
+            differences => Verdict::OutOfSync(differences),
+        },
+        // A copied tracking id adopts nothing: a controller that clones an
+        // object's annotations must not get its clone deleted.
+        Pair::Extra { live } if !marks::tracking(live).is_some_and(|it| it.is_for(key)) => {
+            Verdict::NotJudged
+        }
+        Pair::Extra { live } if marks::role(live) != Role::Member => Verdict::NotJudged,
+        Pair::Extra { .. } => Verdict::OutOfSync(Vec::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::health::BuiltinOnly;
+
+    fn facts() -> Facts {
+        let scopes = [("ConfigMap", Scope::Namespaced), ("Namespace", Scope::Cluster)];
+        Facts {
+            instance: "app".into(),
+            destination_namespace: "web".into(),
+            scopes: scopes.map(|(kind, scope)| (GroupKind::new("", kind), scope)).into(),
+        }
+    }
+
+    fn object(value: Value) -> Object {
+        Object::from_value(value).expect("a test object")
+    }
+
+    fn config_map(name: &str, tracking_id: &str) -> Object {
+        object(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+            "name": name, "namespace": "web",
+            "annotations": {"argocd.argoproj.io/tracking-id": tracking_id},
+        }}))
+    }
+
+    fn compared(want: Vec<Object>, live: Vec<Object>) -> (Comparison, Vec<Finding>) {
+        let live = live.into_iter().map(|it| (it.key(), it)).collect();
+        let rules = Rules { health: &BuiltinOnly, manager: "argocd-controller" };
+        compare(want, live, rules, &facts())
+    }
+
+    #[track_caller]
+    fn check(live: Object, expect: &[Verdict]) {
+        let (comparison, findings) = compared(vec![], vec![live]);
+        let verdicts: Vec<Verdict> = comparison.items.into_values().map(|it| it.verdict).collect();
+        assert_eq!(verdicts, expect);
+        assert_eq!(findings, []);
+    }
+
+    #[test]
+    fn what_git_no_longer_holds_is_extra() {
+        check(config_map("a", "app:/ConfigMap:web/a"), &[Verdict::OutOfSync(vec![])]);
+    }
+
+    #[test]
+    fn a_copied_tracking_id_adopts_nothing() {
+        check(config_map("copy", "app:/ConfigMap:web/a"), &[Verdict::NotJudged]);
+    }
+
+    #[test]
+    fn what_a_controller_made_is_its_own() {
+        let mut child = config_map("a", "app:/ConfigMap:web/a");
+        child.fields_mut()["metadata"]["ownerReferences"] = json!([{"uid": "1"}]);
+        check(child, &[]);
+    }
+
+    #[test]
+    fn other_applications_objects_are_not_seen() {
+        check(config_map("a", "other:/ConfigMap:web/a"), &[]);
+    }
+
+    #[test]
+    fn a_wanted_object_that_another_application_tracks_is_shared() {
+        let (_, findings) = compared(
+            vec![config_map("a", "app:/ConfigMap:web/a")],
+            vec![config_map("a", "other:/ConfigMap:web/a")],
+        );
+        assert_eq!(findings[0].concern, Concern::SharedResource);
+        assert_eq!(findings[0].message, "ConfigMap/a is part of applications app and other");
+    }
+
+    #[test]
+    fn the_last_of_a_repeated_object_counts_and_is_told() {
+        let (comparison, findings) = compared(
+            vec![config_map("a", "app:/ConfigMap:web/a"), config_map("a", "app:/ConfigMap:web/a")],
+            vec![],
+        );
+        assert_eq!(comparison.items.len(), 1);
+        let expected = "Resource /ConfigMap/web/a appeared 2 times among application resources.";
+        assert_eq!(findings[0].message, expected);
+    }
+
+    #[test]
+    fn objects_get_the_namespace_their_kind_allows() {
+        let (comparison, _) = compared(
+            vec![
+                object(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})),
+                object(
+                    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "b", "namespace": "x"}}),
+                ),
+            ],
+            vec![],
+        );
+        let keys: Vec<String> = comparison.items.keys().map(ToString::to_string).collect();
+        assert_eq!(keys, ["ConfigMap web/a", "Namespace b"]);
+    }
+
+    #[test]
+    fn a_nameless_object_is_told_and_hides_nothing() {
+        let nameless = object(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}));
+        let (comparison, findings) =
+            compared(vec![nameless, config_map("a", "app:/ConfigMap:web/a")], vec![]);
+        assert_eq!(comparison.items.len(), 1);
+        assert_eq!(findings[0].message, "a ConfigMap has no metadata.name; give it one");
+    }
+}

@@ -1,0 +1,39 @@
+//! Decides what a sync should do, and does none of it.
+//!
+//! Every function here depends on its arguments alone: no network, no files, no
+//! clock, no log. The controller, the API and the tests therefore share one
+//! answer to "what would change?" and "what now?".
+//!
+//! Read in this order: [`pair`], [`compare`], [`decide`], [`plan`], [`step`],
+//! [`status`].
+
+#![warn(missing_docs)]
+
+pub mod cascade;
+pub mod compare;
+pub mod decide;
+pub mod diff;
+pub mod finding;
+pub mod health;
+pub mod marks;
+pub mod operation;
+mod order;
+pub mod pair;
+pub mod plan;
+pub mod project;
+pub mod status;
+pub mod step;
+pub mod windows;
+
+pub use cascade::CascadeStep;
+pub use compare::{
+    Compared, Comparison, Facts, Rules, Scope, Verdict, compare, observe, wanted_keys,
+};
+pub use decide::{Decision, HealBackoff, Hold, decide};
+pub use finding::{Concern, Finding};
+pub use health::{Health, HealthCode, HealthRules, health};
+pub use marks::Phase;
+pub use pair::Pair;
+pub use plan::{Action, Plan, SyncOptions, Task, TaskId, plan};
+pub use status::{Established, status};
+pub use step::{Advice, Look, Move, Outcome, Progress, Step, step};

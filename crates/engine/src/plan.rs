@@ -1,0 +1,374 @@
+//! What a sync will do, in which order: a [`Plan`] has waves of tasks.
+//!
+//! The plan is data. It holds no client and asks nothing; whoever carries it
+//! out asks [`crate::step`] what to do next. Order: phase, wave, kind, name;
+//! pruning runs through the waves backwards, so that what was created first is
+//! removed last.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use jiff::Timestamp;
+use object::{GroupKind, Object, ResourceKey};
+
+use crate::compare::{Compared, Comparison, Verdict};
+use crate::marks::{self, HookDeletePolicy, Phase, Role};
+use crate::order::kind_rank;
+
+/// What the user asked for.
+#[derive(Clone, Debug)]
+pub struct SyncOptions {
+    /// Delete what git no longer holds.
+    pub prune: bool,
+    /// Leave pruning to the very end.
+    pub prune_last: bool,
+    /// Only these objects, without hooks; none means all.
+    pub selection: Option<Vec<ResourceKey>>,
+    /// Run the hooks?
+    pub hooks: bool,
+    /// Only ask what would happen: one wave, no hooks, nothing to wait for.
+    pub dry_run: bool,
+    /// Write even what is already as git wants it.
+    pub force_apply: bool,
+    /// The commit, for the names of hooks that have only a generateName.
+    pub revision: String,
+    /// When the operation began, likewise.
+    pub started_at: Timestamp,
+}
+
+/// All tasks of a sync, in order of time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// The waves. A wave is complete before the next begins.
+    pub waves: Vec<Wave>,
+}
+
+/// Tasks that may run together, but for the order of kinds among them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wave {
+    /// The phase it belongs to.
+    pub phase: Phase,
+    /// Its number within the phase.
+    pub number: i32,
+    /// Prunes first, then by kind and name.
+    pub tasks: Vec<Task>,
+}
+
+/// One thing to do to one object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Task {
+    /// Tells it apart from all other tasks of the sync.
+    pub id: TaskId,
+    /// What to do.
+    pub action: Action,
+}
+
+/// An object may be a hook of several phases, so a key alone is not enough.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TaskId {
+    /// The phase of the task.
+    pub phase: Phase,
+    /// The object.
+    pub key: ResourceKey,
+}
+
+/// What a task does to its object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Make it as git wants it.
+    Apply(Object),
+    /// It is already as git wants it; nothing is written.
+    Keep(Object),
+    /// Run it as a hook.
+    Hook(Object, HookDeletePolicy),
+    /// Delete it, since git no longer holds it.
+    Prune(Object),
+    /// Leave it, although git no longer holds it.
+    Leave(Object, LeaveReason),
+}
+
+/// Why an object that git no longer holds stays. The text is Argo CD's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaveReason {
+    /// This sync does not prune.
+    PruneNotAsked,
+    /// The object says that it must not be pruned.
+    PruneForbidden,
+}
+
+impl LeaveReason {
+    /// The result message.
+    #[must_use]
+    pub fn message(self) -> &'static str {
+        match self {
+            Self::PruneNotAsked => "ignored (requires pruning)",
+            Self::PruneForbidden => "ignored (no prune)",
+        }
+    }
+}
+
+impl Action {
+    /// The object as git wants it, or as it is where git has no say.
+    #[must_use]
+    pub fn object(&self) -> &Object {
+        match self {
+            Self::Apply(object)
+            | Self::Keep(object)
+            | Self::Hook(object, _)
+            | Self::Prune(object)
+            | Self::Leave(object, _) => object,
+        }
+    }
+
+    fn is_prune(&self) -> bool {
+        matches!(self, Self::Prune(_) | Self::Leave(..))
+    }
+}
+
+impl Plan {
+    /// All tasks, in order.
+    pub fn tasks(&self) -> impl Iterator<Item = &Task> {
+        self.waves.iter().flat_map(|wave| &wave.tasks)
+    }
+
+    /// Does anything depend on something else being healthy first?
+    ///
+    /// A sync of one wave without hooks is done as soon as it is applied.
+    #[must_use]
+    pub fn has_several_steps(&self) -> bool {
+        self.waves.len() > 1 || self.tasks().any(|task| matches!(task.action, Action::Hook(..)))
+    }
+}
+
+/// Lays out the tasks that turn what is live into what git wants.
+#[must_use]
+pub fn plan(comparison: &Comparison, options: &SyncOptions) -> Plan {
+    let mut places: Vec<(Place, Task)> = comparison
+        .items
+        .iter()
+        .filter(|(key, _)| options.selects(key))
+        .filter_map(|(key, compared)| member_task(key, compared, options))
+        .collect();
+    if options.hooks && !options.dry_run && options.selection.is_none() {
+        places.extend(comparison.hooks.iter().flat_map(|hook| hook_tasks(hook, options)));
+    }
+    pull_forward(&mut places, namespace_of, lives_in);
+    pull_forward(&mut places, kind_defined_by, |task| Some(task.id.key.group_kind()));
+    reverse_prune_waves(&mut places);
+    if options.prune_last {
+        prune_last(&mut places, |_| true);
+    } else {
+        prune_last(&mut places, |object| marks::has_sync_option(object, "PruneLast=true"));
+    }
+    if options.dry_run {
+        places.iter_mut().for_each(|(place, _)| place.wave = 0);
+    }
+    let plan = into_waves(places);
+    debug_assert_eq!(check(&plan), Ok(()));
+    plan
+}
+
+impl SyncOptions {
+    fn selects(&self, key: &ResourceKey) -> bool {
+        self.selection.as_ref().is_none_or(|keys| keys.contains(key))
+    }
+}
+
+/// When a task happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    phase: Phase,
+    wave: i32,
+}
+
+fn member_task(
+    key: &ResourceKey,
+    compared: &Compared,
+    options: &SyncOptions,
+) -> Option<(Place, Task)> {
+    let action = match (compared.pair.want(), &compared.verdict) {
+        (_, Verdict::NotJudged) => return None,
+        (Some(want), Verdict::Synced) if !options.force_apply => Action::Keep(want.clone()),
+        (Some(want), _) => Action::Apply(want.clone()),
+        (None, _) => extra_action(compared.pair.either(), options),
+    };
+    let place = Place { phase: Phase::Sync, wave: marks::wave(compared.pair.either()) };
+    Some((place, Task { id: TaskId { phase: Phase::Sync, key: key.clone() }, action }))
+}
+
+fn extra_action(live: &Object, options: &SyncOptions) -> Action {
+    if marks::has_sync_option(live, "Prune=false") {
+        Action::Leave(live.clone(), LeaveReason::PruneForbidden)
+    } else if options.prune {
+        Action::Prune(live.clone())
+    } else {
+        Action::Leave(live.clone(), LeaveReason::PruneNotAsked)
+    }
+}
+
+fn hook_tasks(hook: &Object, options: &SyncOptions) -> Vec<(Place, Task)> {
+    let Role::Hook(phases) = marks::role(hook) else { return Vec::new() };
+    phases
+        .into_iter()
+        .map(|phase| {
+            let mut object = hook.clone();
+            if object.name().is_empty() {
+                object.set_name(&generated_name(hook, phase, options));
+            }
+            let id = TaskId { phase, key: object.key() };
+            let policy = marks::hook_delete_policy(&object);
+            let place = Place { phase, wave: marks::wave(&object) };
+            (place, Task { id, action: Action::Hook(object, policy) })
+        })
+        .collect()
+}
+
+/// The same name for the same operation, however often it is planned.
+fn generated_name(hook: &Object, phase: Phase, options: &SyncOptions) -> String {
+    let prefix = hook.text(&["metadata", "generateName"]).unwrap_or_default();
+    let revision: String = options.revision.chars().take(7).collect();
+    let started = options.started_at.as_second();
+    format!("{prefix}{revision}-{}-{started}", phase.name()).to_lowercase()
+}
+
+/// Moves each task that others need in front of the first of them: a Namespace
+/// before what lives in it, a CRD before its first object.
+fn pull_forward<K: Ord>(
+    places: &mut [(Place, Task)],
+    provides: fn(&Task) -> Option<K>,
+    needs: fn(&Task) -> Option<K>,
+) {
+    let mut first_need: BTreeMap<K, Place> = BTreeMap::new();
+    for (place, task) in places.iter().filter(|(_, task)| !task.action.is_prune()) {
+        if let Some(needed) = needs(task) {
+            let first = first_need.entry(needed).or_insert(*place);
+            *first = (*first).min(*place);
+        }
+    }
+    for (place, task) in places.iter_mut().filter(|(_, task)| !task.action.is_prune()) {
+        if let Some(first) = provides(task).and_then(|provided| first_need.get(&provided)) {
+            *place = (*place).min(*first);
+        }
+    }
+}
+
+fn namespace_of(task: &Task) -> Option<String> {
+    task.id.key.group_kind().is("", "Namespace").then(|| task.id.key.name.clone())
+}
+
+fn lives_in(task: &Task) -> Option<String> {
+    Some(task.id.key.namespace.clone()).filter(|namespace| !namespace.is_empty())
+}
+
+fn kind_defined_by(task: &Task) -> Option<GroupKind> {
+    if !task.id.key.group_kind().is("apiextensions.k8s.io", "CustomResourceDefinition") {
+        return None;
+    }
+    let definition = task.action.object();
+    Some(GroupKind::new(
+        definition.text(&["spec", "group"])?,
+        definition.text(&["spec", "names", "kind"])?,
+    ))
+}
+
+/// Swaps the lowest prune wave with the highest, and so on inwards.
+fn reverse_prune_waves(places: &mut [(Place, Task)]) {
+    let mut waves: Vec<i32> = places
+        .iter()
+        .filter(|(_, task)| task.action.is_prune())
+        .map(|(place, _)| place.wave)
+        .collect();
+    waves.sort_unstable();
+    waves.dedup();
+    let mirrored: BTreeMap<i32, i32> =
+        waves.iter().copied().zip(waves.iter().rev().copied()).collect();
+    for (place, _) in places.iter_mut().filter(|(_, task)| task.action.is_prune()) {
+        place.wave = mirrored[&place.wave];
+    }
+}
+
+fn prune_last(places: &mut [(Place, Task)], applies_to: fn(&Object) -> bool) {
+    let last = places
+        .iter()
+        .filter(|(place, _)| place.phase == Phase::Sync)
+        .map(|(place, _)| place.wave)
+        .max();
+    let Some(after_last) = last.map(|wave| wave.saturating_add(1)) else { return };
+    for (place, task) in places.iter_mut() {
+        if task.action.is_prune() && applies_to(task.action.object()) {
+            place.wave = after_last;
+        }
+    }
+}
+
+fn into_waves(places: Vec<(Place, Task)>) -> Plan {
+    let mut waves: BTreeMap<Place, Vec<Task>> = BTreeMap::new();
+    for (place, task) in places {
+        waves.entry(place).or_default().push(task);
+    }
+    let waves = waves
+        .into_iter()
+        .map(|(place, mut tasks)| {
+            tasks.sort_by_cached_key(|task| {
+                let key = &task.id.key;
+                let rank = (!task.action.is_prune(), kind_rank(&key.kind));
+                (rank, key.kind.clone(), key.group.clone(), key.name.clone(), key.namespace.clone())
+            });
+            Wave { phase: place.phase, number: place.wave, tasks }
+        })
+        .collect();
+    Plan { waves }
+}
+
+/// States what every plan must satisfy; debug builds run it on every plan.
+///
+/// # Errors
+/// The rule that is broken, and by which task.
+pub fn check(plan: &Plan) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    for task in plan.tasks() {
+        if !seen.insert(&task.id) {
+            return Err(format!("{} stands in the plan twice", task.id.key));
+        }
+    }
+    let order = |wave: &Wave| Place { phase: wave.phase, wave: wave.number };
+    if !plan.waves.is_sorted_by(|a, b| order(a) < order(b)) {
+        return Err("the waves are not in order".into());
+    }
+    let mut namespaces_made = BTreeSet::new();
+    let in_reverse = plan.waves.iter().rev().flat_map(|wave| wave.tasks.iter().rev());
+    for task in in_reverse.filter(|task| !task.action.is_prune()) {
+        if let Some(namespace) = namespace_of(task) {
+            namespaces_made.insert(namespace);
+        } else if let Some(namespace) = lives_in(task)
+            && namespaces_made.contains(&namespace)
+        {
+            return Err(format!("{} comes before the Namespace it lives in", task.id.key));
+        }
+    }
+    Ok(())
+}
+
+/// One line a wave: `Sync 0: apply ConfigMap web/a; prune Service web/b`.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for wave in &self.waves {
+            let tasks: Vec<String> = wave.tasks.iter().map(Task::to_string).collect();
+            writeln!(f, "{} {}: {}", wave.phase.name(), wave.number, tasks.join("; "))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = match self.action {
+            Action::Apply(_) => "apply",
+            Action::Keep(_) => "keep",
+            Action::Hook(..) => "run",
+            Action::Prune(_) => "prune",
+            Action::Leave(..) => "leave",
+        };
+        write!(f, "{verb} {}", self.id.key)
+    }
+}

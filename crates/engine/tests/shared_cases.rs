@@ -1,0 +1,8 @@
+//! The tables of expected answers that live outside the project, read from the
+//! folder that `ARGOSY_CASES` names.
+
+mod shared_cases {
+    mod health;
+    mod project;
+    mod windows;
+}
