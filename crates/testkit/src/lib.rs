@@ -1,0 +1,5 @@
+//! What tests are built from. Development only; a panic here fails the test
+//! that asked for the impossible.
+
+pub mod cases;
+pub mod git;
