@@ -1,0 +1,339 @@
+//! One cluster as we see it: a store of live objects that watches keep true.
+//!
+//! [`Cluster::start`] discovers the kinds, starts a watch for each and returns;
+//! [`Cluster::ready`] waits for the first lists. Reading ([`Cluster::live`]) is
+//! memory only. Writing is in [`crate::apply`] and [`crate::delete`].
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
+
+use futures::stream::{self, StreamExt as _};
+use object::{GroupKind, GroupVersionKind, Object, ResourceKey};
+use tokio::sync::watch as signal;
+use tokio::task::AbortHandle;
+
+use crate::access::Access;
+use crate::changes::{Change, Changes, Subscribers};
+use crate::client::{Ask, Client, ConnectError};
+use crate::discovery::{self, Discovered};
+use crate::exclusions::Exclusions;
+use crate::kinds::{ApiKind, Kinds};
+use crate::refusal::RequestError;
+use crate::sighting::{Lens, Sighting, Tracking, compact_body};
+use crate::store::{Continuity, Known, Live, LiveObject, Store};
+use crate::supervisor::Supervisor;
+use crate::watch::backoff::Randomness;
+
+/// How a cluster is watched.
+#[derive(Clone)]
+pub struct StoreOptions {
+    /// Tells the application of an object.
+    pub tracking: Arc<dyn Tracking>,
+    /// Our field manager; its field sets are kept with the bodies.
+    pub own_manager: String,
+    /// Only these namespaces and nothing cluster-scoped; `None` for everything.
+    pub namespaces: Option<Vec<String>>,
+    /// Kinds that are not watched.
+    pub exclusions: Exclusions,
+    /// An interrupted watch that heals within this time is not worth a word.
+    pub grace: Duration,
+    /// The source of jitter.
+    pub random: Randomness,
+}
+
+impl StoreOptions {
+    /// The usual: everything but what Argo CD leaves out, with `argocd-controller` as our manager.
+    #[must_use]
+    pub fn new(tracking: impl Tracking) -> Self {
+        Self {
+            tracking: Arc::new(tracking),
+            own_manager: crate::FIELD_MANAGER.to_owned(),
+            namespaces: None,
+            exclusions: Exclusions::as_shipped(),
+            grace: Duration::from_secs(3),
+            random: Randomness::of_this_process(),
+        }
+    }
+}
+
+/// One destination cluster. Cheap to clone; the watches end with the last clone.
+#[derive(Clone)]
+pub struct Cluster {
+    pub(crate) shared: Arc<Shared>,
+    _watching: Arc<StopOnDrop>,
+}
+
+/// What the watches and the readers have in common.
+pub(crate) struct Shared {
+    pub(crate) client: Client,
+    pub(crate) lens: Lens,
+    pub(crate) grace: Duration,
+    pub(crate) random: Randomness,
+    store: RwLock<Store>,
+    discovered: RwLock<Arc<Discovered>>,
+    subscribers: Subscribers,
+    /// Becomes true when every kind has been listed once, or has failed to be.
+    settled: signal::Sender<bool>,
+    /// Counts wishes to ask again what the server serves.
+    pub(crate) asked: signal::Sender<u64>,
+    /// Counts the answers.
+    pub(crate) answered: signal::Sender<u64>,
+}
+
+struct StopOnDrop(AbortHandle);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// How many objects [`Cluster::fetch`] asks for at a time.
+const FETCHES_AT_ONCE: usize = 10;
+/// How long [`Cluster::refreshed_kinds`] waits for a discovery.
+const DISCOVERY_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What [`Cluster::fetch`] found: an object, nothing, or no answer.
+pub type Fetched = BTreeMap<ResourceKey, Result<Option<LiveObject>, RequestError>>;
+
+impl Cluster {
+    /// Connects, discovers and starts to watch. The store fills in the background; see [`Self::ready`].
+    ///
+    /// # Errors
+    /// When the server cannot be reached, refuses us, or does not tell what it serves.
+    pub async fn start(access: &Access, options: StoreOptions) -> Result<Self, ConnectError> {
+        let client = Client::connect(access).await?;
+        Self::start_with(client, options).await
+    }
+
+    /// As [`Self::start`], on a connection that is there already.
+    ///
+    /// # Errors
+    /// When the server does not tell what it serves.
+    pub async fn start_with(client: Client, options: StoreOptions) -> Result<Self, ConnectError> {
+        let discovered = discovery::discover(&client, &Discovered::default()).await;
+        let discovered = discovered.map_err(|source| ConnectError::Discover {
+            server: client.server().to_owned(),
+            source,
+        })?;
+        let shared = Arc::new(Shared {
+            client,
+            lens: Lens { tracking: options.tracking, own_manager: options.own_manager },
+            grace: options.grace,
+            random: options.random,
+            store: RwLock::default(),
+            discovered: RwLock::new(Arc::new(discovered.unwrap_or_default())),
+            subscribers: Subscribers::new(),
+            settled: signal::Sender::new(false),
+            asked: signal::Sender::new(0),
+            answered: signal::Sender::new(0),
+        });
+        let mut supervisor =
+            Supervisor::new(Arc::clone(&shared), options.namespaces, options.exclusions);
+        // Before we return, so that nobody sees a store without watches and takes it for an empty cluster.
+        supervisor.watch_what_is_served();
+        let task = tokio::spawn(supervisor.run());
+        Ok(Self { shared, _watching: Arc::new(StopOnDrop(task.abort_handle())) })
+    }
+
+    /// Requests to this cluster that have nothing to do with the store.
+    #[must_use]
+    pub fn client(&self) -> &Client {
+        &self.shared.client
+    }
+
+    /// What the API server serves, as last heard.
+    #[must_use]
+    pub fn kinds(&self) -> Arc<Kinds> {
+        self.shared.kinds()
+    }
+
+    /// Asks the server again what it serves and returns the answer; the last one if it does not answer.
+    pub async fn refreshed_kinds(&self) -> Arc<Kinds> {
+        self.shared.ask_for_kinds().await;
+        self.kinds()
+    }
+
+    /// Waits until every kind has been listed once, or has failed to be.
+    pub async fn ready(&self) {
+        let mut settled = self.shared.settled.subscribe();
+        // The sender lives as long as we do.
+        drop(settled.wait_for(|it| *it).await);
+    }
+
+    /// Has every kind been listed once, or failed to be?
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        *self.shared.settled.borrow()
+    }
+
+    /// What the application tracks, and what is known of the keys it wants. Memory only.
+    #[must_use]
+    pub fn live(&self, application: &str, wanted: &[ResourceKey]) -> Live {
+        self.shared.read().live(application, wanted, Instant::now(), self.shared.grace)
+    }
+
+    /// What is known of one object, tracked or not. Memory only.
+    #[must_use]
+    pub fn known(&self, key: &ResourceKey) -> Option<Known> {
+        self.shared.read().known(key)
+    }
+
+    /// The objects that name this uid as an owner. Memory only.
+    #[must_use]
+    pub fn children(&self, uid: &str) -> Vec<Known> {
+        self.shared.read().children(uid)
+    }
+
+    /// How far each watched kind can be relied on.
+    #[must_use]
+    pub fn continuity(&self) -> BTreeMap<GroupKind, Continuity> {
+        self.shared.read().continuity(Instant::now())
+    }
+
+    /// How many objects the store knows.
+    #[must_use]
+    pub fn object_count(&self) -> usize {
+        self.shared.read().len()
+    }
+
+    /// All changes from now on; see [`Changes`].
+    #[must_use]
+    pub fn changes(&self) -> Changes {
+        self.shared.subscribers.subscribe()
+    }
+
+    /// Reads objects from the server, for those whose body the store does not keep.
+    pub async fn fetch(&self, keys: impl IntoIterator<Item = ResourceKey>) -> Fetched {
+        stream::iter(keys)
+            .map(|key| async {
+                let found = self.fetch_one(&key).await;
+                (key, found)
+            })
+            .buffer_unordered(FETCHES_AT_ONCE)
+            .collect()
+            .await
+    }
+
+    /// Reads one object in the version asked for; `None` when it, or its kind, does not exist.
+    ///
+    /// # Errors
+    /// When the server says no otherwise, or cannot be reached.
+    pub async fn get(
+        &self,
+        kind: &GroupVersionKind,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Object>, RequestError> {
+        let Some(kind) = self.kinds().find(kind).cloned() else { return Ok(None) };
+        self.shared.client.get(&kind, namespace, name).await
+    }
+
+    async fn fetch_one(&self, key: &ResourceKey) -> Result<Option<LiveObject>, RequestError> {
+        let Some(kind) = self.kinds().preferred(&key.group_kind()).cloned() else {
+            return Ok(None);
+        };
+        let path = kind.object_path(&key.namespace, &key.name, None);
+        let answer = match self.shared.client.ask(Ask::get(path)).await {
+            Ok(answer) => answer,
+            Err(error) if error.is_not_found() => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let live = live_object(&kind, &answer.body, &self.shared.lens);
+        live.map(Some).map_err(|source| RequestError::Unreadable {
+            request: format!("GET {key}"),
+            source: source.into(),
+        })
+    }
+}
+
+fn live_object(kind: &ApiKind, bytes: &[u8], lens: &Lens) -> serde_json::Result<LiveObject> {
+    let seen = Sighting::read(kind, bytes, lens)?;
+    let body = match seen.body {
+        Some(body) => body,
+        None => compact_body(kind, bytes, &lens.own_manager)?,
+    };
+    Ok(LiveObject {
+        body,
+        resource_version: seen.version.to_string(),
+        uid: seen.uid.to_string(),
+        tracked_by: seen.application.map(Arc::from),
+    })
+}
+
+impl Shared {
+    /// A poisoned lock means a panic in a reader or in one event; what is stored is still whole.
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Store> {
+        self.store.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Store> {
+        self.store.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the store and tells the subscribers.
+    pub(crate) fn update(&self, change: impl FnOnce(&mut Store) -> Vec<Change>) {
+        let changes = change(&mut self.write());
+        self.subscribers.send(&changes);
+    }
+
+    pub(crate) fn tell(&self, change: Change) {
+        self.subscribers.send(&[change]);
+    }
+
+    pub(crate) fn note_settled(&self) {
+        if !*self.settled.borrow() && self.read().is_settled() {
+            self.settled.send_replace(true);
+        }
+    }
+
+    pub(crate) fn discovered(&self) -> Arc<Discovered> {
+        Arc::clone(&self.discovered.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn set_discovered(&self, discovered: Discovered) {
+        *self.discovered.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(discovered);
+    }
+
+    pub(crate) fn kinds(&self) -> Arc<Kinds> {
+        Arc::clone(&self.discovered().kinds)
+    }
+
+    /// Wants a discovery, and waits for one that began after this call.
+    pub(crate) async fn ask_for_kinds(&self) {
+        let mut answered = self.answered.subscribe();
+        let mut number = 0;
+        self.asked.send_modify(|it| {
+            *it += 1;
+            number = *it;
+        });
+        let answer = answered.wait_for(|it| *it >= number);
+        drop(tokio::time::timeout(DISCOVERY_PATIENCE, answer).await);
+    }
+
+    /// Wants a discovery some time soon.
+    pub(crate) fn want_kinds(&self) {
+        self.asked.send_modify(|it| *it += 1);
+    }
+
+    /// Takes over the state that a write returned.
+    pub(crate) fn take_written(&self, kind: &ApiKind, bytes: &[u8]) {
+        match Sighting::read(kind, bytes, &self.lens) {
+            Ok(seen) => self.update(|store| store.wrote(&kind.group_kind(), seen)),
+            // The watch will tell.
+            Err(error) => {
+                tracing::debug!(%error, kind = %kind.group_kind(), "could not read a written object");
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster")
+            .field("server", &self.shared.client.server())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,396 @@
+//! One object as a watch shows it, read without building a tree.
+//!
+//! [`Sighting::read`] looks at the metadata through borrowed slices, asks the
+//! tracking rule who owns the object, and copies the body only if somebody
+//! does: the other nine tenths of a cluster leave nothing but a few numbers.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::{MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::kinds::ApiKind;
+
+/// Tells which application an object belongs to, from its labels and annotations.
+pub trait Tracking: Send + Sync + 'static {
+    /// The application, or `None` when the object is nobody's.
+    fn application(&self, object: &Tagged<'_>) -> Option<String>;
+}
+
+impl<F> Tracking for F
+where
+    F: Fn(&Tagged<'_>) -> Option<String> + Send + Sync + 'static,
+{
+    fn application(&self, object: &Tagged<'_>) -> Option<String> {
+        self(object)
+    }
+}
+
+/// What a tracking rule may look at.
+#[derive(Debug)]
+pub struct Tagged<'a> {
+    /// The API group; empty for the core group.
+    pub group: &'a str,
+    /// The kind.
+    pub kind: &'a str,
+    /// The namespace; empty for what is cluster-scoped.
+    pub namespace: &'a str,
+    /// The name.
+    pub name: &'a str,
+    labels: &'a Fields<'a>,
+    annotations: &'a Fields<'a>,
+}
+
+impl Tagged<'_> {
+    /// One annotation.
+    #[must_use]
+    pub fn annotation(&self, name: &str) -> Option<String> {
+        self.annotations.text(name)
+    }
+
+    /// One label.
+    #[must_use]
+    pub fn label(&self, name: &str) -> Option<String> {
+        self.labels.text(name)
+    }
+}
+
+/// The identity that outlives a name: an object deleted and created again has another one.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Uid {
+    Absent,
+    Uuid([u8; 16]),
+    Other(Arc<str>),
+}
+
+impl Uid {
+    pub(crate) fn parse(text: &str) -> Self {
+        match text {
+            "" => Self::Absent,
+            _ => parse_uuid(text).map_or_else(|| Self::Other(text.into()), Self::Uuid),
+        }
+    }
+}
+
+/// Only the spelling that printing gives back counts as a UUID.
+fn parse_uuid(text: &str) -> Option<[u8; 16]> {
+    let text = text.as_bytes();
+    if text.len() != 36 || [8, 13, 18, 23].iter().any(|dash| text[*dash] != b'-') {
+        return None;
+    }
+    let mut digits = text.iter().filter(|it| **it != b'-').map(|it| match it {
+        b'0'..=b'9' => Some(it - b'0'),
+        b'a'..=b'f' => Some(it - b'a' + 10),
+        _ => None,
+    });
+    let mut bytes = [0; 16];
+    for byte in &mut bytes {
+        *byte = digits.next()?? << 4 | digits.next()??;
+    }
+    digits.next().is_none().then_some(bytes)
+}
+
+impl fmt::Display for Uid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent => Ok(()),
+            Self::Other(text) => f.write_str(text),
+            Self::Uuid(bytes) => {
+                for (index, byte) in bytes.iter().enumerate() {
+                    if matches!(index, 4 | 6 | 8 | 10) {
+                        f.write_str("-")?;
+                    }
+                    write!(f, "{byte:02x}")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Uid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What the store learns from one sight of an object.
+#[derive(Debug)]
+pub(crate) struct Sighting {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) uid: Uid,
+    /// Compared as a number only between states of one kind, to know which write is newer.
+    pub(crate) version: u64,
+    pub(crate) generation: i64,
+    pub(crate) deleting: bool,
+    pub(crate) owners: Vec<Uid>,
+    pub(crate) application: Option<String>,
+    /// Present for tracked objects.
+    pub(crate) body: Option<Arc<[u8]>>,
+}
+
+/// How the store looks at objects.
+#[derive(Clone)]
+pub(crate) struct Lens {
+    pub(crate) tracking: Arc<dyn Tracking>,
+    /// The field manager whose entry in managedFields is kept.
+    pub(crate) own_manager: String,
+}
+
+impl Sighting {
+    pub(crate) fn read(kind: &ApiKind, bytes: &[u8], lens: &Lens) -> serde_json::Result<Self> {
+        let top: Fields<'_> = serde_json::from_slice(bytes)?;
+        let metadata = top.get("metadata").map_or("{}", RawValue::get);
+        let meta: Meta<'_> = serde_json::from_str(metadata)?;
+        let labels = meta.labels.unwrap_or_default();
+        let annotations = meta.annotations.unwrap_or_default();
+        let application = lens.tracking.application(&Tagged {
+            group: &kind.group,
+            kind: &kind.kind,
+            namespace: &meta.namespace,
+            name: &meta.name,
+            labels: &labels,
+            annotations: &annotations,
+        });
+        let body = application.as_ref().map(|_| body(kind, &top, &lens.own_manager));
+        let owners = meta.owner_references.unwrap_or_default();
+        Ok(Self {
+            uid: Uid::parse(&meta.uid),
+            version: meta.resource_version.parse().unwrap_or(0),
+            generation: meta.generation.unwrap_or(0),
+            deleting: meta.deletion_timestamp.is_some(),
+            owners: owners.iter().map(|it| Uid::parse(&it.uid)).collect(),
+            namespace: meta.namespace.into_owned(),
+            name: meta.name.into_owned(),
+            application,
+            body: body.transpose()?,
+        })
+    }
+}
+
+/// Makes the bytes of any object compact, as the store would keep it.
+pub(crate) fn compact_body(
+    kind: &ApiKind,
+    bytes: &[u8],
+    own_manager: &str,
+) -> serde_json::Result<Arc<[u8]>> {
+    body(kind, &serde_json::from_slice(bytes)?, own_manager)
+}
+
+/// The object without the field sets of other managers, which are half of it and which nobody reads.
+fn body(kind: &ApiKind, top: &Fields<'_>, own_manager: &str) -> serde_json::Result<Arc<[u8]>> {
+    let mut out = Vec::with_capacity(1024);
+    out.push(b'{');
+    // Items of a typed list do not say what they are.
+    for (name, value) in [("apiVersion", kind.api_version()), ("kind", kind.kind.clone())] {
+        if top.get(name).is_none() {
+            push_field(&mut out, name, &serde_json::to_string(&value)?)?;
+        }
+    }
+    for (name, value) in &top.0 {
+        if name != "metadata" {
+            push_field(&mut out, name, value.get())?;
+            continue;
+        }
+        push_name(&mut out, name)?;
+        out.push(b'{');
+        let metadata: Fields<'_> = serde_json::from_str(value.get())?;
+        for (name, value) in &metadata.0 {
+            if name == "managedFields" {
+                let own = own_entries(value, own_manager)?;
+                if !own.is_empty() {
+                    push_field(&mut out, name, &format!("[{}]", own.join(",")))?;
+                }
+            } else {
+                push_field(&mut out, name, value.get())?;
+            }
+        }
+        out.push(b'}');
+    }
+    out.push(b'}');
+    Ok(out.into())
+}
+
+fn push_name(out: &mut Vec<u8>, name: &str) -> serde_json::Result<()> {
+    if !out.ends_with(b"{") {
+        out.push(b',');
+    }
+    serde_json::to_writer(&mut *out, name)?;
+    out.push(b':');
+    Ok(())
+}
+
+fn push_field(out: &mut Vec<u8>, name: &str, value: &str) -> serde_json::Result<()> {
+    push_name(out, name)?;
+    out.extend_from_slice(value.as_bytes());
+    Ok(())
+}
+
+fn own_entries<'a>(managed: &'a RawValue, own_manager: &str) -> serde_json::Result<Vec<&'a str>> {
+    #[derive(Deserialize)]
+    struct Entry<'a> {
+        #[serde(borrow, default)]
+        manager: Cow<'a, str>,
+    }
+    let entries: Option<Vec<&RawValue>> = serde_json::from_str(managed.get())?;
+    let is_own = |entry: &&RawValue| {
+        serde_json::from_str::<Entry<'_>>(entry.get()).is_ok_and(|it| it.manager == own_manager)
+    };
+    Ok(entries.unwrap_or_default().into_iter().filter(is_own).map(RawValue::get).collect())
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Meta<'a> {
+    #[serde(borrow, default)]
+    namespace: Cow<'a, str>,
+    #[serde(borrow, default)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    uid: Cow<'a, str>,
+    #[serde(borrow, default)]
+    resource_version: Cow<'a, str>,
+    #[serde(default)]
+    generation: Option<i64>,
+    #[serde(borrow, default)]
+    deletion_timestamp: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    owner_references: Option<Vec<Owner<'a>>>,
+    #[serde(borrow, default)]
+    labels: Option<Fields<'a>>,
+    #[serde(borrow, default)]
+    annotations: Option<Fields<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Owner<'a> {
+    #[serde(borrow, default)]
+    uid: Cow<'a, str>,
+}
+
+/// A JSON object whose values are left as text.
+#[derive(Debug, Default)]
+struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'a> Fields<'a> {
+    fn get(&self, name: &str) -> Option<&'a RawValue> {
+        self.0.iter().find(|(own, _)| own == name).map(|(_, value)| *value)
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        serde_json::from_str(self.get(name)?.get()).ok()
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct FieldsVisitor;
+        impl<'de> Visitor<'de> for FieldsVisitor {
+            type Value = Fields<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a mapping")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                #[derive(Deserialize)]
+                struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+                let mut fields = Vec::new();
+                while let Some((Name(name), value)) = map.next_entry()? {
+                    fields.push((name, value));
+                }
+                Ok(Fields(fields))
+            }
+        }
+        deserializer.deserialize_map(FieldsVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object::GroupVersionKind;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn config_map() -> ApiKind {
+        ApiKind::known(&GroupVersionKind::parse("v1", "ConfigMap"), "configmaps", true)
+    }
+
+    fn lens() -> Lens {
+        let tracking = |it: &Tagged<'_>| it.annotation("app").or_else(|| it.label("app"));
+        Lens { tracking: Arc::new(tracking), own_manager: "us".into() }
+    }
+
+    fn sight(value: &Value) -> Sighting {
+        Sighting::read(&config_map(), value.to_string().as_bytes(), &lens()).expect("an object")
+    }
+
+    fn body_of(value: &Value) -> Value {
+        serde_json::from_slice(&sight(value).body.expect("tracked")).expect("JSON")
+    }
+
+    #[test]
+    fn an_object_that_nobody_tracks_leaves_its_body_behind() {
+        let seen = sight(&json!({"metadata": {
+            "name": "a", "namespace": "n", "uid": "0123abcd-0000-4000-8000-00000000000f",
+            "resourceVersion": "12", "generation": 3, "deletionTimestamp": "2026-01-01T00:00:00Z",
+            "ownerReferences": [{"uid": "x", "name": "y"}]
+        }, "data": {"k": "v"}}));
+        assert_eq!((seen.name.as_str(), seen.namespace.as_str()), ("a", "n"));
+        assert_eq!((seen.version, seen.generation, seen.deleting), (12, 3, true));
+        assert_eq!(seen.owners, [Uid::parse("x")]);
+        assert!(seen.application.is_none() && seen.body.is_none());
+    }
+
+    #[test]
+    fn a_tracked_object_keeps_its_body_and_of_the_field_sets_only_ours() {
+        let object = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "data": {"k\"q": 1.50},
+            "metadata": {"name": "a", "annotations": {"app": "web", "last": "{\"a\":\"\\u00e9\"}"},
+                "managedFields": [{"manager": "them", "f": 1}, {"manager": "us", "f": 2}]}});
+        let mut expect = object.clone();
+        expect["metadata"]["managedFields"] = json!([{"manager": "us", "f": 2}]);
+        assert_eq!(body_of(&object), expect);
+        assert_eq!(sight(&object).application.as_deref(), Some("web"));
+    }
+
+    #[test]
+    fn field_sets_of_others_alone_leave_no_trace() {
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"labels": {"app": "web"}, "managedFields": [{"manager": "them"}]}});
+        let expect = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"labels": {"app": "web"}}});
+        assert_eq!(body_of(&object), expect);
+    }
+
+    #[test]
+    fn an_item_of_a_list_is_told_what_it_is() {
+        let item = json!({"metadata": {"labels": {"app": "web"}}});
+        let expect = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"labels": {"app": "web"}}});
+        assert_eq!(body_of(&item), expect);
+    }
+
+    #[test]
+    fn null_metadata_fields_read_as_absent() {
+        let seen = sight(&json!({"metadata": {"name": "a", "labels": null, "annotations": null,
+            "ownerReferences": null, "deletionTimestamp": null}}));
+        assert!(!seen.deleting && seen.owners.is_empty());
+    }
+
+    #[test]
+    fn a_uid_prints_as_it_was_read() {
+        for text in [
+            "",
+            "0123abcd-0000-4000-8000-00000000000f",
+            "0123ABCD-0000-4000-8000-00000000000F",
+            "odd",
+        ] {
+            assert_eq!(Uid::parse(text).to_string(), text);
+        }
+        assert!(matches!(Uid::parse("0123abcd-0000-4000-8000-00000000000f"), Uid::Uuid(_)));
+    }
+}

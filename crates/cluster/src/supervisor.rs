@@ -1,0 +1,243 @@
+//! Keeps one watch per kind, for the kinds that there are.
+//!
+//! One task owns all watches. It asks again what the server serves when a CRD
+//! or an APIService changes, when a watch is told that its kind does not exist,
+//! when a writer meets a kind it does not know, and once a minute anyway; then
+//! it starts and stops watches by the difference.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant as StdInstant;
+
+use object::GroupKind;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::Instant;
+
+use crate::changes::Change;
+use crate::client::Selector;
+use crate::cluster::Shared;
+use crate::discovery;
+use crate::exclusions::Exclusions;
+use crate::kinds::ApiKind;
+use crate::sighting::Sighting;
+use crate::store::WatchId;
+use crate::watch::{RawEvent, Scope, Watch};
+
+/// After a change of CRDs or APIServices the server needs a moment to serve what they say.
+/// Each look costs it a comparison of hashes.
+const LOOKS: [Duration; 4] = [
+    Duration::ZERO,
+    Duration::from_millis(150),
+    Duration::from_millis(600),
+    Duration::from_secs(3),
+];
+/// A look without any reason.
+const LOOK_ANYWAY: Duration = Duration::from_secs(60);
+
+pub(crate) struct Supervisor {
+    shared: Arc<Shared>,
+    namespaces: Option<Vec<String>>,
+    exclusions: Exclusions,
+    watches: BTreeMap<(GroupKind, Scope), Running>,
+    tasks: JoinSet<()>,
+}
+
+struct Running {
+    kind: Arc<ApiKind>,
+    id: WatchId,
+    task: AbortHandle,
+}
+
+impl Supervisor {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        namespaces: Option<Vec<String>>,
+        exclusions: Exclusions,
+    ) -> Self {
+        Self { shared, namespaces, exclusions, watches: BTreeMap::new(), tasks: JoinSet::new() }
+    }
+
+    /// Looks for kinds until it is dropped.
+    pub(crate) async fn run(mut self) {
+        let mut asked = self.shared.asked.subscribe();
+        loop {
+            // Nobody else sends on our own channel's behalf: an error cannot happen while we hold it.
+            drop(tokio::time::timeout(LOOK_ANYWAY, asked.changed()).await);
+            let begin = Instant::now();
+            for look in LOOKS {
+                tokio::select! {
+                    () = tokio::time::sleep_until(begin + look) => {}
+                    _ = asked.changed() => {}
+                }
+                let number = *asked.borrow_and_update();
+                self.look().await;
+                self.shared.answered.send_replace(number);
+            }
+        }
+    }
+
+    async fn look(&mut self) {
+        let last = self.shared.discovered();
+        match discovery::discover(&self.shared.client, &last).await {
+            Ok(Some(discovered)) if discovered.kinds != last.kinds => {
+                self.shared.set_discovered(discovered);
+                self.watch_what_is_served();
+            }
+            Ok(Some(same)) => self.shared.set_discovered(same),
+            Ok(None) => {}
+            Err(error) => tracing::debug!(error = error.in_one_line(), "could not discover"),
+        }
+        // Tasks that were stopped.
+        while self.tasks.try_join_next().is_some() {}
+    }
+
+    /// Starts and stops watches until there is one for each kind in each scope.
+    pub(crate) fn watch_what_is_served(&mut self) {
+        let wanted = self.wanted();
+        let stale: Vec<_> = self
+            .watches
+            .iter()
+            .filter(|(place, running)| wanted.get(place) != Some(&running.kind))
+            .map(|(place, _)| place.clone())
+            .collect();
+        for place in stale {
+            let running = self.watches.remove(&place).expect("was just found");
+            running.task.abort();
+            self.shared.update(|store| store.stop_watch(running.id));
+        }
+        for (place, kind) in wanted {
+            if !self.watches.contains_key(&place) {
+                self.start_watch(place, kind);
+            }
+        }
+        self.shared.note_settled();
+    }
+
+    fn start_watch(&mut self, place: (GroupKind, Scope), kind: Arc<ApiKind>) {
+        let mut id = None;
+        self.shared.update(|store| {
+            id = Some(store.start_watch(&place.0, place.1.clone()));
+            vec![Change::Kind { kind: place.0.clone() }]
+        });
+        let id = id.expect("the store was asked just now");
+        let feed = Feed { shared: Arc::clone(&self.shared), kind: Arc::clone(&kind), id };
+        let task = self.tasks.spawn(feed.run(place.1.clone()));
+        self.watches.insert(place, Running { kind, id, task });
+    }
+
+    fn wanted(&self) -> BTreeMap<(GroupKind, Scope), Arc<ApiKind>> {
+        let kinds = self.shared.kinds();
+        let watchable = kinds
+            .iter()
+            .filter(|it| it.is_watchable() && !self.exclusions.excludes(&it.group_kind()));
+        watchable.flat_map(|kind| self.places(kind)).collect()
+    }
+
+    fn places(&self, kind: &Arc<ApiKind>) -> Vec<((GroupKind, Scope), Arc<ApiKind>)> {
+        let scopes = match &self.namespaces {
+            None => vec![Scope::Everywhere],
+            Some(namespaces) if kind.namespaced => {
+                namespaces.iter().cloned().map(Scope::Namespace).collect()
+            }
+            Some(_) => Vec::new(),
+        };
+        scopes.into_iter().map(|scope| ((kind.group_kind(), scope), Arc::clone(kind))).collect()
+    }
+}
+
+/// One watch, feeding the store.
+struct Feed {
+    shared: Arc<Shared>,
+    kind: Arc<ApiKind>,
+    id: WatchId,
+}
+
+impl Feed {
+    async fn run(self, scope: Scope) {
+        let client = self.shared.client.clone();
+        let random = self.shared.random.clone();
+        let kind = ApiKind::clone(&self.kind);
+        let mut watch = Watch::new(client, kind, scope, Selector::everything(), random);
+        loop {
+            let event = watch.next().await;
+            self.tell(event);
+        }
+    }
+
+    fn tell(&self, event: RawEvent) {
+        let id = self.id;
+        match event {
+            RawEvent::Restarted => self.shared.update(|store| {
+                store.restarted(id);
+                Vec::new()
+            }),
+            RawEvent::Applied(bytes) => {
+                if let Some(seen) = self.read(&bytes) {
+                    self.shared.update(|store| store.applied(id, seen));
+                }
+                self.look_if_kinds_changed();
+            }
+            RawEvent::Deleted(bytes) => {
+                if let Some(seen) = self.read(&bytes) {
+                    self.shared.update(|store| store.deleted(id, &seen));
+                }
+                self.look_if_kinds_changed();
+            }
+            RawEvent::Synced(version) => {
+                let version = version.parse().unwrap_or(0);
+                self.shared.update(|store| store.synced(id, version, StdInstant::now()));
+                self.shared.note_settled();
+            }
+            RawEvent::Interrupted { why, kind_is_gone } => self.interrupted(why, kind_is_gone),
+        }
+    }
+
+    fn read(&self, bytes: &[u8]) -> Option<Sighting> {
+        match Sighting::read(&self.kind, bytes, &self.shared.lens) {
+            Ok(seen) => Some(seen),
+            Err(error) => {
+                tracing::warn!(%error, kind = %self.kind.group_kind(), "could not read an object");
+                None
+            }
+        }
+    }
+
+    fn interrupted(&self, why: String, kind_is_gone: bool) {
+        let mut is_news = false;
+        self.shared.update(|store| {
+            is_news = store.interrupted(self.id, why, StdInstant::now());
+            Vec::new()
+        });
+        self.shared.note_settled();
+        if kind_is_gone {
+            self.shared.want_kinds();
+        }
+        if is_news {
+            self.tell_after_grace();
+        }
+    }
+
+    /// Whoever relies on this kind looks again when the grace is over.
+    fn tell_after_grace(&self) {
+        let (shared, kind) = (Arc::downgrade(&self.shared), self.kind.group_kind());
+        let grace = self.shared.grace;
+        tokio::spawn(async move {
+            tokio::time::sleep(grace).await;
+            if let Some(shared) = shared.upgrade() {
+                shared.tell(Change::Kind { kind });
+            }
+        });
+    }
+
+    fn look_if_kinds_changed(&self) {
+        let tells_of_kinds = matches!(
+            (self.kind.group.as_str(), self.kind.kind.as_str()),
+            ("apiextensions.k8s.io", "CustomResourceDefinition")
+                | ("apiregistration.k8s.io", "APIService")
+        );
+        if tells_of_kinds {
+            self.shared.want_kinds();
+        }
+    }
+}
