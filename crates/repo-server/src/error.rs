@@ -1,0 +1,204 @@
+//! Why there are no manifests, in words that tell the user what to do, and
+//! whether trying again by itself makes sense.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use render::RenderError;
+use render::tree::TreeError;
+
+use crate::{CommitSha, RepoUrl};
+
+/// The cause under one of our errors. Shared, because one failed request is
+/// the answer to everyone who waited for it.
+pub(crate) type Cause = Arc<dyn Error + Send + Sync>;
+
+/// What should happen after a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disposition {
+    /// It may pass by itself: a network, a server, a deadline.
+    RetrySoon,
+    /// Someone has to change the repository, the application or a credential.
+    WaitForUser,
+}
+
+/// Why a revision could not be resolved or a commit not be fetched.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum FetchError {
+    /// No answer from the server, or one that is no git server's.
+    #[error("could not reach the repository {repo}")]
+    Unreachable {
+        /// The repository.
+        repo: RepoUrl,
+        /// What git code said.
+        source: Cause,
+    },
+    /// The server answered, but does not give out what we asked for.
+    #[error("{repo} refuses to send the commit")]
+    Refused {
+        /// The repository.
+        repo: RepoUrl,
+        /// What the server said.
+        source: Cause,
+    },
+    /// What the server sent, or what we had stored, is damaged.
+    #[error("the data of {repo} is damaged")]
+    Damaged {
+        /// The repository.
+        repo: RepoUrl,
+        /// What git code said.
+        source: Cause,
+    },
+    /// The server wants to know who asks, or does not like the answer.
+    #[error(
+        "authentication required: {repo} does not answer anonymous requests; add credentials for it, or check that it exists"
+    )]
+    AuthenticationRequired {
+        /// The repository.
+        repo: RepoUrl,
+    },
+    /// The server knows no such repository.
+    #[error("repository not found: {repo}; check the address")]
+    RepositoryNotFound {
+        /// The repository.
+        repo: RepoUrl,
+    },
+    /// A kind of address we cannot connect to.
+    #[error("cannot use the repository address {repo}")]
+    UnsupportedUrl {
+        /// The repository.
+        repo: RepoUrl,
+        /// Why not.
+        source: Cause,
+    },
+    /// No such branch, tag or commit. Argo CD's words come first.
+    #[error("unable to resolve '{revision}' to a commit SHA: {looked_for}{similar}")]
+    RevisionNotFound {
+        /// What was asked for.
+        revision: String,
+        /// Where we looked.
+        looked_for: String,
+        /// Names the user may have meant.
+        similar: Similar,
+    },
+    /// A branch and a tag of this name point to different commits.
+    #[error(
+        "unable to resolve '{revision}' to a commit SHA: it is both a branch and a tag, at different commits; write refs/heads/{revision} or refs/tags/{revision}"
+    )]
+    RevisionAmbiguous {
+        /// What was asked for.
+        revision: String,
+    },
+    /// The server has no such commit, or does not give it out.
+    #[error("commit {commit} is not in {repo}; was the branch force-pushed?")]
+    CommitNotFound {
+        /// The repository.
+        repo: RepoUrl,
+        /// The commit.
+        commit: CommitSha,
+    },
+    /// The deadline passed.
+    #[error("{doing} {repo} took longer than {limit:?}")]
+    Timeout {
+        /// `listing the refs of`, `fetching from`.
+        doing: &'static str,
+        /// The repository.
+        repo: RepoUrl,
+        /// The deadline.
+        limit: Duration,
+    },
+    /// The disk is full.
+    #[error("no space left in the data directory while storing {repo}; make room or enlarge it")]
+    DiskFull {
+        /// The repository.
+        repo: RepoUrl,
+    },
+    /// Our own copy of the repository is unusable.
+    #[error("could not use the local copy of {repo}")]
+    Store {
+        /// The repository.
+        repo: RepoUrl,
+        /// What failed.
+        source: Cause,
+    },
+}
+
+impl FetchError {
+    /// Retry by itself, or wait for someone?
+    #[must_use]
+    pub fn disposition(&self) -> Disposition {
+        match self {
+            Self::Unreachable { .. }
+            | Self::Refused { .. }
+            | Self::Damaged { .. }
+            | Self::Timeout { .. }
+            | Self::DiskFull { .. }
+            | Self::Store { .. } => Disposition::RetrySoon,
+            Self::AuthenticationRequired { .. }
+            | Self::RepositoryNotFound { .. }
+            | Self::UnsupportedUrl { .. }
+            | Self::RevisionNotFound { .. }
+            | Self::RevisionAmbiguous { .. }
+            | Self::CommitNotFound { .. } => Disposition::WaitForUser,
+        }
+    }
+}
+
+/// Names close to the one asked for; prints nothing when there are none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Similar(pub Vec<String>);
+
+impl std::fmt::Display for Similar {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0.as_slice() {
+            [] => Ok(()),
+            names => write!(f, "; similar names: {}", names.join(", ")),
+        }
+    }
+}
+
+/// Why a source gives no manifests.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum SourceError {
+    /// Its commit could not be had.
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    /// Its commit is here, but does not render.
+    #[error("could not render {path} of {repo} at {commit}")]
+    Render {
+        /// The repository.
+        repo: RepoUrl,
+        /// The commit.
+        commit: CommitSha,
+        /// The path inside it.
+        path: String,
+        /// What is wrong there.
+        source: Box<RenderError>,
+    },
+    /// The render ran into a bug of ours; other sources are unaffected.
+    #[error("rendering {path} of {repo} at {commit} crashed; please report it")]
+    Crashed {
+        /// The repository.
+        repo: RepoUrl,
+        /// The commit.
+        commit: CommitSha,
+        /// The path inside it.
+        path: String,
+    },
+}
+
+impl SourceError {
+    /// Retry by itself, or wait for someone?
+    #[must_use]
+    pub fn disposition(&self) -> Disposition {
+        match self {
+            Self::Fetch(error) => error.disposition(),
+            Self::Render { source, .. } => match **source {
+                RenderError::Tree(TreeError::Store { .. }) => Disposition::RetrySoon,
+                _ => Disposition::WaitForUser,
+            },
+            Self::Crashed { .. } => Disposition::WaitForUser,
+        }
+    }
+}

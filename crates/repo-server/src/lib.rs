@@ -1,0 +1,38 @@
+//! Repositories: what a revision stands for, what a commit holds, what a
+//! source renders to.
+//!
+//! [`RepoServer`] is the whole surface. A request goes through four files in
+//! this order: `resolve.rs` (a branch or tag to a commit), `fetch.rs` (the
+//! commit into the repository's object store), `git_tree.rs` (the store as a
+//! tree for the renderers), `rendered.rs` (remembered results). Nothing is
+//! ever checked out.
+
+mod blocking;
+mod error;
+mod fetch;
+mod flight;
+mod git_tree;
+mod listing;
+mod refs;
+mod remote;
+mod rendered;
+mod repository;
+mod resolve;
+mod server;
+mod stats;
+mod store;
+mod url;
+
+pub use error::{Disposition, FetchError, SourceError};
+pub use refs::RemoteRefs;
+pub use resolve::{CommitSha, Freshness, TargetRevision};
+pub use server::{GitLimits, ManifestQuery, Options, Rendered, RepoServer};
+pub use stats::{RequestCounts, StatsSnapshot};
+pub use url::RepoUrl;
+
+/// Makes ring the process's TLS implementation. Call it once before the first
+/// https request; calling it again, or after another role did, changes nothing.
+pub fn install_crypto_provider() {
+    // An error only says that one is installed already.
+    drop(rustls::crypto::ring::default_provider().install_default());
+}

@@ -1,0 +1,61 @@
+//! The branches and tags a server has, at one moment.
+
+use std::collections::BTreeMap;
+
+use gix::protocol::handshake::Ref;
+
+use crate::CommitSha;
+
+/// One answer of a server to "which refs have you got?".
+///
+/// Annotated tags stand for the commit they point to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RemoteRefs {
+    commits: BTreeMap<String, CommitSha>,
+}
+
+impl RemoteRefs {
+    /// The commit of a full name, such as `HEAD` or `refs/heads/main`.
+    #[must_use]
+    pub fn commit(&self, full_name: &str) -> Option<&CommitSha> {
+        self.commits.get(full_name)
+    }
+
+    /// The names of all branches, without `refs/heads/`.
+    pub fn branches(&self) -> impl Iterator<Item = &str> {
+        self.below("refs/heads/")
+    }
+
+    /// The names of all tags, without `refs/tags/`.
+    pub fn tags(&self) -> impl Iterator<Item = &str> {
+        self.below("refs/tags/")
+    }
+
+    fn below<'r>(&'r self, prefix: &'r str) -> impl Iterator<Item = &'r str> {
+        let names = self.commits.range(prefix.to_owned()..);
+        names.map_while(move |(name, _)| name.strip_prefix(prefix))
+    }
+}
+
+/// Names that are not UTF-8 are left out: no Application can ask for them.
+impl FromIterator<Ref> for RemoteRefs {
+    fn from_iter<I: IntoIterator<Item = Ref>>(refs: I) -> Self {
+        let commits = refs.into_iter().filter_map(|it| {
+            let (name, object) = match it {
+                Ref::Peeled { full_ref_name, object, .. }
+                | Ref::Direct { full_ref_name, object }
+                | Ref::Symbolic { full_ref_name, object, .. } => (full_ref_name, object),
+                Ref::Unborn { .. } => return None,
+            };
+            Some((String::from_utf8(name.into()).ok()?, CommitSha::from(object)))
+        });
+        Self { commits: commits.collect() }
+    }
+}
+
+#[cfg(test)]
+impl FromIterator<(&'static str, CommitSha)> for RemoteRefs {
+    fn from_iter<I: IntoIterator<Item = (&'static str, CommitSha)>>(refs: I) -> Self {
+        Self { commits: refs.into_iter().map(|(name, commit)| (name.to_owned(), commit)).collect() }
+    }
+}

@@ -1,0 +1,242 @@
+//! Results remembered, by what they were made from.
+//!
+//! A result belongs to a source (where and with which parameters) and a tree.
+//! A new tree whose differences to the old one touch nothing the render read
+//! has the same result; that is found out by comparing trees, not by rendering.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+
+use api::ApplicationSource;
+use gix::ObjectId;
+use object::Object;
+use render::tree::Reads;
+use render::{Manifests, RenderContext, RenderError, SourceType};
+use sha2::{Digest as _, Sha256};
+
+/// Trees to remember results for, per source: the current one, and those a
+/// rollback or a slow branch returns to.
+const TREES_PER_SOURCE: usize = 4;
+/// What an entry costs beside its texts.
+const ENTRY_OVERHEAD: usize = 512;
+/// What one recorded read costs.
+const READ_OVERHEAD: usize = 128;
+
+/// A source and every parameter of its render, but neither commit nor tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct SourceKey([u8; 32]);
+
+impl SourceKey {
+    pub(crate) fn of(repo: &str, source: &ApplicationSource, context: &RenderContext) -> Self {
+        // The commit stands for the revision, and `repo` for all spellings of
+        // the address.
+        let source = ApplicationSource {
+            repo_url: String::new(),
+            target_revision: String::new(),
+            ..source.clone()
+        };
+        let source = serde_json::to_vec(&source).expect("a source is plain data");
+        let mut digest = Sha256::new();
+        for part in [repo.as_bytes(), &source, format!("{context:?}").as_bytes()] {
+            digest.update((part.len() as u64).to_le_bytes());
+            digest.update(part);
+        }
+        Self(digest.finalize().into())
+    }
+}
+
+/// What a source rendered to, as compact texts: a parsed object costs ten times
+/// as much and is needed once per comparison.
+#[derive(Debug)]
+pub(crate) struct Texts {
+    pub(crate) manifests: Vec<Box<str>>,
+    pub(crate) source_type: SourceType,
+    pub(crate) digest: [u8; 32],
+}
+
+impl Texts {
+    fn of(manifests: Manifests) -> Self {
+        let source_type = manifests.source_type;
+        let texts = manifests.objects.into_iter().map(text_of);
+        let manifests: Vec<Box<str>> = texts.collect();
+        let mut digest = Sha256::new();
+        for text in &manifests {
+            digest.update((text.len() as u64).to_le_bytes());
+            digest.update(text.as_bytes());
+        }
+        Self { manifests, source_type, digest: digest.finalize().into() }
+    }
+}
+
+fn text_of(object: Object) -> Box<str> {
+    object.into_value().to_string().into_boxed_str()
+}
+
+/// The outcome of one render, a failure included: the same reads fail again.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) result: Result<Arc<Texts>, RenderError>,
+    pub(crate) reads: Reads,
+    bytes: usize,
+}
+
+impl Outcome {
+    pub(crate) fn new(result: Result<Manifests, RenderError>, reads: Reads) -> Self {
+        let result = result.map(|manifests| Arc::new(Texts::of(manifests)));
+        let texts =
+            result.as_ref().map_or(0, |texts| texts.manifests.iter().map(|it| it.len()).sum());
+        let bytes = texts + reads.len() * READ_OVERHEAD + ENTRY_OVERHEAD;
+        Self { result, reads, bytes }
+    }
+}
+
+/// Remembered outcomes within a budget of bytes; the longest unused go first.
+#[derive(Debug)]
+pub(crate) struct RenderedCache {
+    budget: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    sources: HashMap<SourceKey, Source>,
+    by_use: BTreeMap<u64, SourceKey>,
+    clock: u64,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Source {
+    /// Newest last.
+    outcomes: Vec<(ObjectId, Arc<Outcome>)>,
+    used: u64,
+}
+
+impl RenderedCache {
+    pub(crate) fn new(budget: usize) -> Self {
+        Self { budget, state: Mutex::default() }
+    }
+
+    /// The outcome for this source and tree.
+    pub(crate) fn get(&self, key: SourceKey, root: ObjectId) -> Option<Arc<Outcome>> {
+        let mut state = self.state.lock().expect("nobody panics while looking up");
+        state.touch(key);
+        let outcomes = &state.sources.get(&key)?.outcomes;
+        outcomes.iter().find(|(tree, _)| *tree == root).map(|(_, outcome)| Arc::clone(outcome))
+    }
+
+    /// The newest outcome for this source, whatever its tree.
+    pub(crate) fn newest(&self, key: SourceKey) -> Option<(ObjectId, Arc<Outcome>)> {
+        let state = self.state.lock().expect("nobody panics while looking up");
+        state.sources.get(&key)?.outcomes.last().cloned()
+    }
+
+    /// Remembers an outcome, the same one for several trees if need be.
+    pub(crate) fn insert(&self, key: SourceKey, root: ObjectId, outcome: Arc<Outcome>) {
+        if outcome.bytes > self.budget {
+            return;
+        }
+        let mut state = self.state.lock().expect("nobody panics while looking up");
+        let mut bytes = state.bytes;
+        let source =
+            state.sources.entry(key).or_insert_with(|| Source { outcomes: vec![], used: 0 });
+        bytes -= source.bytes();
+        source.outcomes.retain(|(tree, _)| *tree != root);
+        if source.outcomes.len() == TREES_PER_SOURCE {
+            source.outcomes.remove(0);
+        }
+        source.outcomes.push((root, outcome));
+        bytes += source.bytes();
+        state.bytes = bytes;
+        state.touch(key);
+        state.shrink_to(self.budget);
+    }
+
+    /// Forgets a source: a hard refresh.
+    pub(crate) fn remove(&self, key: SourceKey) {
+        self.state.lock().expect("nobody panics while looking up").remove(key);
+    }
+
+    #[cfg(test)]
+    fn bytes(&self) -> usize {
+        self.state.lock().unwrap().bytes
+    }
+}
+
+impl Source {
+    /// An outcome shared by several trees counts once.
+    fn bytes(&self) -> usize {
+        let mut outcomes: Vec<_> =
+            self.outcomes.iter().map(|(_, it)| (Arc::as_ptr(it), it.bytes)).collect();
+        outcomes.sort_unstable();
+        outcomes.dedup();
+        outcomes.iter().map(|(_, bytes)| bytes).sum()
+    }
+}
+
+impl State {
+    fn touch(&mut self, key: SourceKey) {
+        let Some(source) = self.sources.get_mut(&key) else { return };
+        self.by_use.remove(&source.used);
+        self.clock += 1;
+        source.used = self.clock;
+        self.by_use.insert(self.clock, key);
+    }
+
+    fn shrink_to(&mut self, budget: usize) {
+        while self.bytes > budget {
+            let Some((_, key)) = self.by_use.first_key_value() else { return };
+            self.remove(*key);
+        }
+    }
+
+    fn remove(&mut self, key: SourceKey) {
+        if let Some(source) = self.sources.remove(&key) {
+            self.by_use.remove(&source.used);
+            self.bytes -= source.bytes();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> SourceKey {
+        SourceKey(Sha256::digest(name).into())
+    }
+
+    fn tree(digit: u8) -> ObjectId {
+        ObjectId::from_bytes_or_panic(&[digit; 20])
+    }
+
+    fn outcome() -> Arc<Outcome> {
+        let manifests = Manifests { objects: Vec::new(), source_type: SourceType::Directory };
+        Arc::new(Outcome::new(Ok(manifests), Reads::default()))
+    }
+
+    #[test]
+    fn the_longest_unused_source_goes_first() {
+        let cache = RenderedCache::new(2 * ENTRY_OVERHEAD);
+        cache.insert(key("a"), tree(1), outcome());
+        cache.insert(key("b"), tree(1), outcome());
+        cache.get(key("a"), tree(1)).unwrap();
+        cache.insert(key("c"), tree(1), outcome());
+        assert!(cache.get(key("a"), tree(1)).is_some());
+        assert!(cache.get(key("b"), tree(1)).is_none());
+        assert_eq!(cache.bytes(), 2 * ENTRY_OVERHEAD);
+    }
+
+    #[test]
+    fn an_outcome_shared_by_trees_counts_once() {
+        let cache = RenderedCache::new(10 * ENTRY_OVERHEAD);
+        let shared = outcome();
+        for digit in 0..10 {
+            cache.insert(key("a"), tree(digit), Arc::clone(&shared));
+        }
+        assert_eq!(cache.bytes(), ENTRY_OVERHEAD);
+        assert!(cache.get(key("a"), tree(0)).is_none(), "only the newest trees are kept");
+        cache.remove(key("a"));
+        assert_eq!(cache.bytes(), 0);
+    }
+}

@@ -1,0 +1,129 @@
+//! A repository's address: as written, for showing, and for telling two apart.
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+/// A repository's address as its user wrote it.
+///
+/// Shown without the credentials some people put into it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RepoUrl(String);
+
+impl RepoUrl {
+    /// Takes the address as it stands in an Application; spaces around it are
+    /// no part of it.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        Self(text.trim().to_owned())
+    }
+
+    /// The address to connect to, credentials and all. Never for showing.
+    pub(crate) fn to_connect(&self) -> &str {
+        &self.0
+    }
+
+    /// The address without credentials.
+    #[must_use]
+    pub fn without_credentials(&self) -> String {
+        let Some((scheme, rest)) = self.0.split_once("://") else { return self.0.clone() };
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+        format!("{scheme}://{host}{path}")
+    }
+
+    /// The text with this address's credentials taken out, wherever they stand.
+    pub(crate) fn hide_credentials(&self, text: &str) -> String {
+        let mut hidden = text.replace(&self.0, &self.without_credentials());
+        if let Some((_, rest)) = self.0.split_once("://")
+            && let Some((user, _)) = rest[..rest.find('/').unwrap_or(rest.len())].rsplit_once('@')
+        {
+            hidden = hidden.replace(&format!("{user}@"), "");
+            if let Some((_, password)) = user.split_once(':').filter(|it| !it.1.is_empty()) {
+                hidden = hidden.replace(password, "******");
+            }
+        }
+        hidden
+    }
+
+    /// What makes two addresses the same repository to us.
+    ///
+    /// Scheme and host ignore case; the path does not, because on most servers
+    /// `/Org/a` and `/org/a` may be two repositories, and mixing up their
+    /// branches would be worse than storing one repository twice.
+    pub(crate) fn identity(&self) -> String {
+        let text = self.0.trim_end_matches('/');
+        let text = text.strip_suffix(".git").unwrap_or(text);
+        let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        match scheme.to_ascii_lowercase().as_str() {
+            "file" => path.to_owned(),
+            scheme => {
+                let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+                let host = host.to_ascii_lowercase();
+                let host = match scheme {
+                    "https" => host.strip_suffix(":443").unwrap_or(&host),
+                    "http" => host.strip_suffix(":80").unwrap_or(&host),
+                    "ssh" => host.strip_suffix(":22").unwrap_or(&host),
+                    _ => &host,
+                };
+                let at = if user.is_empty() { "" } else { "@" };
+                format!("{scheme}://{user}{at}{host}{path}")
+            }
+        }
+    }
+
+    /// The name of this repository's folder in the data directory.
+    pub(crate) fn folder_name(&self) -> String {
+        let digest = Sha256::digest(self.identity().as_bytes());
+        digest[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl fmt::Display for RepoUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.without_credentials())
+    }
+}
+
+impl fmt::Debug for RepoUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RepoUrl({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_same(left: &str, right: &str, expect: bool) {
+        assert_eq!(RepoUrl::new(left).identity() == RepoUrl::new(right).identity(), expect);
+    }
+
+    #[test]
+    fn spellings_of_one_repository_share_a_store() {
+        check_same("https://Example.com/org/repo.git", "https://example.com:443/org/repo", true);
+        check_same("https://example.com/org/repo/", "https://example.com/org/repo", true);
+        check_same("file:///srv/repo.git", "/srv/repo", true);
+    }
+
+    #[test]
+    fn two_repositories_never_share_a_store() {
+        check_same("https://example.com/org/repo", "https://example.com/Org/repo", false);
+        check_same("https://example.com/org/repo", "https://example.com:8443/org/repo", false);
+        check_same("https://a@example.com/org/repo", "https://b@example.com/org/repo", false);
+        check_same("/srv/repo", "/srv/Repo", false);
+    }
+
+    #[test]
+    fn credentials_in_an_address_are_never_shown() {
+        let url = RepoUrl::new(" https://user:s3cret@example.com/org/repo?x=@y ");
+        assert_eq!(url.to_string(), "https://example.com/org/repo?x=@y");
+        assert_eq!(format!("{url:?}"), "RepoUrl(https://example.com/org/repo?x=@y)");
+        assert_eq!(
+            url.hide_credentials("no answer from https://user:s3cret@example.com/x for s3cret"),
+            "no answer from https://example.com/x for ******"
+        );
+    }
+}
