@@ -1,0 +1,15 @@
+//! What every process shares: logs, metrics, queues, shutdown.
+//!
+//! Nothing here knows what an Application is.
+
+mod endpoint;
+mod error_chain;
+mod queue;
+mod shutdown;
+mod telemetry;
+
+pub use endpoint::{EndpointError, Probe, serve_metrics};
+pub use error_chain::Chain;
+pub use queue::{Merge, Queue};
+pub use shutdown::Shutdown;
+pub use telemetry::{LogFormat, start_logging};
