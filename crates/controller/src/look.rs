@@ -1,0 +1,246 @@
+//! A look at both sides of an Application: render, observe, compare.
+//!
+//! Whatever cannot be established becomes a finding; a look always has an
+//! answer.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use api::{Application, ApplicationSource, SyncOperationResource};
+use cluster::{Continuity, Live};
+use engine::status::compared_to;
+use engine::{Comparison, Concern, Facts, Finding, Rules, Scope, compare, observe, wanted_keys};
+use object::{Object, ResourceKey};
+
+use crate::Controller;
+use crate::health::Bundled;
+use crate::level::Level;
+use crate::ports::{Freshness, RenderRequest, Rendered};
+
+/// A watch that is broken for less than this is expected back any moment.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// What a look established.
+pub(crate) struct Seen {
+    pub(crate) revisions: Vec<String>,
+    pub(crate) source_types: Vec<String>,
+    pub(crate) want: Vec<Object>,
+    pub(crate) facts: Facts,
+    pub(crate) comparison: Option<Comparison>,
+    pub(crate) findings: Vec<Finding>,
+    /// Trying again by itself may help.
+    pub(crate) may_pass: bool,
+    /// The cluster is out of sight, so briefly that nothing should be said yet.
+    pub(crate) out_of_sight: bool,
+}
+
+impl Seen {
+    /// Were both sides established?
+    pub(crate) fn is_verified(&self) -> bool {
+        !self.findings.iter().any(|finding| finding.concern.hides_the_truth())
+    }
+
+    /// The objects that an operation names; none when it is about all.
+    pub(crate) fn selection(&self, named: &[SyncOperationResource]) -> Option<Vec<ResourceKey>> {
+        if named.is_empty() {
+            return None;
+        }
+        let is_named = |key: &&ResourceKey| {
+            named.iter().any(|it| {
+                it.group == key.group
+                    && it.kind == key.kind
+                    && it.name == key.name
+                    && (it.namespace.is_empty() || it.namespace == key.namespace)
+            })
+        };
+        let keys = self.comparison.iter().flat_map(|it| it.items.keys());
+        Some(keys.filter(is_named).cloned().collect())
+    }
+}
+
+/// Which commits to look at.
+#[derive(Clone, Debug)]
+pub(crate) enum At {
+    /// What the sources name, as fresh as the level asks.
+    Target(Level),
+    /// These, one per source.
+    Revisions(Vec<String>),
+}
+
+pub(crate) const RULES: Rules<'static> =
+    Rules { health: &Bundled, manager: cluster::FIELD_MANAGER };
+
+/// Renders, observes and compares.
+pub(crate) async fn look(controller: &Controller, app: &Application, at: &At) -> Seen {
+    let mut seen = Seen {
+        revisions: Vec::new(),
+        source_types: Vec::new(),
+        want: Vec::new(),
+        facts: facts(controller, app, &[]),
+        comparison: None,
+        findings: Vec::new(),
+        may_pass: false,
+        out_of_sight: false,
+    };
+    if let Some(finding) = Controller::objection_to_destination(app) {
+        seen.findings.push(finding);
+        return seen;
+    }
+    let rendered = render(controller, app, at, &mut seen).await;
+    seen.facts = facts(controller, app, &seen.want);
+    observe_and_compare(controller, &mut seen, rendered).await;
+    seen
+}
+
+/// Looks at the cluster's side again, after something was written to it.
+pub(crate) async fn look_again(controller: &Controller, seen: &mut Seen) {
+    seen.findings.clear();
+    observe_and_compare(controller, seen, true).await;
+}
+
+async fn observe_and_compare(controller: &Controller, seen: &mut Seen, rendered: bool) {
+    let wanted = wanted_keys(&seen.want, &seen.facts);
+    match live_objects(controller, &seen.facts.instance, &wanted).await {
+        Err(blind) => {
+            seen.out_of_sight = blind.briefly;
+            seen.may_pass = true;
+            seen.findings.push(Finding::new(Concern::Comparison, blind.why));
+        }
+        Ok(live) if rendered => {
+            let (comparison, findings) = compare(seen.want.clone(), live, RULES, &seen.facts);
+            seen.comparison = Some(comparison);
+            seen.findings.extend(findings);
+        }
+        Ok(live) => seen.comparison = Some(observe(live, RULES, &seen.facts)),
+    }
+}
+
+/// Fills in what git wants; whether that is all of it.
+async fn render(controller: &Controller, app: &Application, at: &At, seen: &mut Seen) -> bool {
+    let sources = app.sources();
+    if sources.is_empty() {
+        let message = "spec.source or spec.sources is required: say where the manifests are";
+        seen.findings.push(Finding::new(Concern::InvalidSpec, message));
+        return false;
+    }
+    for (index, source) in sources.iter().enumerate() {
+        let request = request(controller, app, source, index, at);
+        match controller.ports.sources.render(request).await {
+            Ok(Rendered { commit, source_type, objects }) => {
+                seen.revisions.push(commit);
+                seen.source_types.push(source_type);
+                seen.want.extend(objects);
+            }
+            Err(error) => {
+                seen.may_pass |= error.may_pass;
+                let message = format!("Failed to load target state: {}", error.message);
+                seen.findings.push(Finding::new(Concern::Comparison, message));
+            }
+        }
+    }
+    let complete = seen.revisions.len() == sources.len();
+    if !complete {
+        seen.revisions.clear();
+        seen.want.clear();
+    }
+    complete
+}
+
+fn request(
+    controller: &Controller,
+    app: &Application,
+    source: &ApplicationSource,
+    index: usize,
+    at: &At,
+) -> RenderRequest {
+    let level = match at {
+        At::Target(level) => level.at_least_for(app),
+        At::Revisions(_) => Level::Live,
+    };
+    let compared = &app.status.sync;
+    let recent = || compared.revisions.get(index).unwrap_or(&compared.revision).clone();
+    RenderRequest {
+        source: source.clone(),
+        revision: match at {
+            At::Revisions(revisions) => revisions.get(index).cloned().unwrap_or_default(),
+            At::Target(_) if level == Level::Live => recent(),
+            At::Target(_) => source.target_revision.clone(),
+        },
+        freshness: match level {
+            Level::Live | Level::Polled => Freshness::NotBefore(controller.last_poll()),
+            Level::Latest | Level::Hard => Freshness::Latest,
+        },
+        instance: controller.instance_name(app),
+        namespace: app.spec.destination.namespace.clone(),
+        ignore_cache: level == Level::Hard,
+    }
+}
+
+/// Was the last comparison about this very spec, and did it name its commits?
+pub(crate) fn is_comparable_with_recent(app: &Application) -> bool {
+    let compared = &app.status.sync;
+    let has_commits = if app.spec.sources.is_empty() {
+        !compared.revision.is_empty()
+    } else {
+        compared.revisions.len() == app.spec.sources.len()
+    };
+    has_commits && compared.compared_to == compared_to(app)
+}
+
+fn facts(controller: &Controller, app: &Application, want: &[Object]) -> Facts {
+    let kinds = controller.ports.cluster.kinds();
+    let scope = |object: &Object| {
+        let kind = kinds.find(&object.group_version_kind())?;
+        Some((kind.group_kind(), if kind.namespaced { Scope::Namespaced } else { Scope::Cluster }))
+    };
+    Facts {
+        instance: controller.instance_name(app),
+        destination_namespace: app.spec.destination.namespace.clone(),
+        scopes: want.iter().filter_map(scope).collect(),
+    }
+}
+
+/// Why the live side is not known.
+pub(crate) struct Blind {
+    why: String,
+    briefly: bool,
+}
+
+/// What the application tracks and what of `wanted` exists.
+pub(crate) async fn live_objects(
+    controller: &Controller,
+    instance: &str,
+    wanted: &[ResourceKey],
+) -> Result<BTreeMap<ResourceKey, Object>, Blind> {
+    let live = controller.ports.cluster.live(instance, wanted);
+    if let Some(blind) = blindness(&live) {
+        return Err(blind);
+    }
+    let mut objects: BTreeMap<_, _> =
+        live.objects.iter().map(|(key, it)| (key.clone(), it.object())).collect();
+    for (key, fetched) in controller.ports.cluster.fetch(live.unknown).await {
+        match fetched {
+            Ok(Some(found)) => drop(objects.insert(key, found.object())),
+            Ok(None) => {}
+            Err(error) => {
+                let why = format!("could not read {key}: {}", error.in_one_line());
+                return Err(Blind { why, briefly: false });
+            }
+        }
+    }
+    Ok(objects)
+}
+
+fn blindness(live: &Live) -> Option<Blind> {
+    let unverified = live.unverified.first()?;
+    let (why, briefly) = match &unverified.continuity {
+        Continuity::Verified { .. } => return None,
+        Continuity::Starting => ("the first list is not complete".to_owned(), true),
+        Continuity::Broken { lasting, why } => (why.clone(), *lasting < GRACE),
+    };
+    let why = format!(
+        "the state of {} in the cluster is not known at the moment: {why}",
+        unverified.kind
+    );
+    Some(Blind { why, briefly })
+}

@@ -1,0 +1,68 @@
+//! Where the controller meets the repo server: a trait, so that either side may
+//! run in this process or in another.
+
+use std::time::Instant;
+
+use api::ApplicationSource;
+use futures::future::BoxFuture;
+use object::Object;
+
+/// Turns sources into commits and commits into manifests.
+pub trait Sources: Send + Sync + 'static {
+    /// The commit that the source's revision stands for.
+    fn resolve(
+        &self,
+        source: &ApplicationSource,
+        freshness: Freshness,
+    ) -> BoxFuture<'_, Result<String, SourceError>>;
+
+    /// The manifests of a source, marked as the application's.
+    fn render(&self, request: RenderRequest) -> BoxFuture<'_, Result<Rendered, SourceError>>;
+}
+
+/// How old the knowledge of a repository's branches may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    /// Asked of the repository at this moment or later; all who pass the same
+    /// moment share one request.
+    NotBefore(Instant),
+    /// Asked after this call.
+    Latest,
+}
+
+/// What to render.
+#[derive(Clone, Debug)]
+pub struct RenderRequest {
+    /// The source.
+    pub source: ApplicationSource,
+    /// The revision, which an operation may choose apart from the source's own.
+    pub revision: String,
+    /// How fresh the answer must be if the revision is no commit.
+    pub freshness: Freshness,
+    /// The name the application tracks its objects by.
+    pub instance: String,
+    /// The destination's namespace.
+    pub namespace: String,
+    /// Render even if the result is known: a hard refresh.
+    pub ignore_cache: bool,
+}
+
+/// What a source rendered to.
+#[derive(Clone, Debug)]
+pub struct Rendered {
+    /// The commit the revision stood for.
+    pub commit: String,
+    /// `Directory`, `Helm`, …
+    pub source_type: String,
+    /// The manifests.
+    pub objects: Vec<Object>,
+}
+
+/// Why there are no manifests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceError {
+    /// For the user: what failed, why, what to do.
+    pub message: String,
+    /// Will trying again by itself help?
+    pub may_pass: bool,
+}
