@@ -1,0 +1,314 @@
+//! Measures the product on a fresh local cluster, against the raw floor of the
+//! same run, and prints the table of `docs/benchmarks.md`.
+//!
+//! Run by `cargo xtask bench`, which builds the release binary and names it in
+//! `ARGOSY_BINARY`.
+
+#![expect(clippy::print_stdout, reason = "the table is the result")]
+
+use std::path::Path;
+use std::pin::pin;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use cluster::{Access, ApiKind, Client, Randomness, Scope, Selector, WatchEvent};
+use devcluster::{DevCluster, Options};
+use futures::StreamExt as _;
+use futures::stream;
+use object::{GroupVersionKind, Object};
+use serde_json::{Value, json};
+use testkit::git::Repo;
+
+const OBJECTS: usize = 500;
+const IDLE_APPS: usize = 100;
+const EDITS: usize = 50;
+const DEADLINE: Duration = Duration::from_secs(180);
+
+#[tokio::main]
+async fn main() {
+    let binary = std::env::var("ARGOSY_BINARY").expect("ARGOSY_BINARY names the product");
+    let world = World::start(Path::new(&binary)).await;
+    println!("| what | goal | measured |\n|---|---|---|");
+    footprint(&world);
+    first_sync(&world).await;
+    idle_and_drift(&world).await;
+}
+
+struct World {
+    cluster: DevCluster,
+    client: Client,
+    product: Child,
+    ready: Duration,
+    folder: tempfile::TempDir,
+}
+
+impl World {
+    async fn start(binary: &Path) -> Self {
+        let options = Options { audit_log: true, ..Options::default() };
+        let cluster = DevCluster::start_with(&options).expect("a control plane");
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, definition) in api::crds::yaml() {
+            let path = folder.path().join(name);
+            std::fs::write(&path, definition).expect("a definition on disk");
+            kubectl(
+                &cluster,
+                &["apply", "--server-side", "--filename", &path.display().to_string()],
+            );
+        }
+        for until in ["--for=jsonpath={.status.acceptedNames.kind}", "--for=condition=Established"]
+        {
+            kubectl(&cluster, &["wait", until, "crd", "--all", "--timeout=60s"]);
+        }
+        kubectl(&cluster, &["create", "namespace", "argocd"]);
+        let access = Access::from_kubeconfig(Some(&cluster.kubeconfig_path()), None).await;
+        let client = Client::connect(&access.expect("a kubeconfig")).await.expect("a connection");
+        let began = Instant::now();
+        let log = std::fs::File::create(folder.path().join("argosy.log")).expect("a log");
+        let product = Command::new(binary)
+            .args(["run", "--namespace=argocd", "--app-resync=10s", "--app-resync-jitter=0s"])
+            .args(["--metrics-address=127.0.0.1", "--metrics-port=18482", "--kubeconfig"])
+            .arg(cluster.kubeconfig_path())
+            .arg("--data-dir")
+            .arg(folder.path().join("data"))
+            .stdin(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("the product starts");
+        while !is_ready() {
+            assert!(began.elapsed() < DEADLINE, "the product never became ready");
+            tokio::task::yield_now().await;
+        }
+        Self { cluster, client, product, ready: began.elapsed(), folder }
+    }
+
+    /// Creates an automated Application and waits for it to be Synced.
+    async fn deploy(&self, name: &str, repo: &Repo, path: &str) {
+        self.create(&json!({
+            "apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+            "metadata": {"name": name, "namespace": "argocd"},
+            "spec": {
+                "project": "default",
+                "source": {"repoURL": repo.file_url(), "targetRevision": "main", "path": path},
+                "destination": {"server": "https://kubernetes.default.svc", "namespace": name},
+                "syncPolicy": {"automated": {"prune": true, "selfHeal": true}},
+            },
+        }))
+        .await;
+    }
+
+    async fn create(&self, value: &Value) {
+        let object = Object::from_value(value.clone()).expect("an object");
+        let kind = api_kind(object.api_version(), object.kind());
+        let namespace = object.namespace().to_owned();
+        self.client.create(&kind, &namespace, &object, "bench").await.expect("it is created");
+    }
+
+    /// Waits until so many objects of a kind are as wanted.
+    async fn until(
+        &self,
+        kind: &ApiKind,
+        namespace: &str,
+        count: usize,
+        wanted: impl Fn(&Value) -> bool,
+    ) {
+        let scope = if namespace.is_empty() {
+            Scope::Everywhere
+        } else {
+            Scope::Namespace(namespace.into())
+        };
+        let events = self.client.watch::<Value>(
+            kind,
+            scope,
+            Selector::everything(),
+            Randomness::of_this_process(),
+        );
+        let mut events = pin!(events);
+        let mut good = std::collections::BTreeSet::new();
+        let looking = async {
+            while let Some(event) = events.next().await {
+                if let WatchEvent::Applied(value) = event
+                    && wanted(&value)
+                {
+                    good.insert(value["metadata"]["uid"].to_string());
+                }
+                if good.len() >= count {
+                    return;
+                }
+            }
+        };
+        tokio::time::timeout(DEADLINE, looking).await.expect("it should have happened by now");
+    }
+
+    fn audit(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.cluster.audit_log_path()).unwrap_or_default();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.product.kill().ok();
+        self.product.wait().ok();
+    }
+}
+
+fn footprint(world: &World) {
+    let resident = resident_mib(world.product.id());
+    println!("| resident without applications | ≤ 40 MiB | {resident:.1} MiB |");
+    println!("| ready after start | ≤ 1 s | {:.2} s |", world.ready.as_secs_f64());
+}
+
+/// One application of 500 ConfigMaps against a loop that writes the same objects.
+async fn first_sync(world: &World) {
+    let kind = api_kind("v1", "ConfigMap");
+    for namespace in ["floor", "big"] {
+        kubectl(&world.cluster, &["create", "namespace", namespace]);
+    }
+    let repo = Repo::new();
+    let files: Vec<(String, String)> = (0..OBJECTS)
+        .map(|i| (format!("big/{i}.yaml"), config_map(&format!("map-{i}"), "1")))
+        .collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+    repo.commit(&files);
+
+    let began = Instant::now();
+    stream::iter(0..OBJECTS)
+        .for_each_concurrent(10, |i| async move {
+            world
+                .create(&json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"version": "1"},
+                "metadata": {"name": format!("map-{i}"), "namespace": "floor"}}))
+                .await;
+        })
+        .await;
+    let floor = began.elapsed().as_secs_f64();
+
+    let began = Instant::now();
+    world.deploy("big", &repo, "big").await;
+    let is_done = |app: &Value| app["status"]["sync"]["status"] == "Synced";
+    world.until(&api_kind("argoproj.io/v1alpha1", "Application"), "argocd", 1, is_done).await;
+    let ours = began.elapsed().as_secs_f64();
+    println!(
+        "| first sync of {OBJECTS} ConfigMaps ÷ raw floor (10 in flight) | ≤ 1.5 | {:.2} ({ours:.2} s ÷ {floor:.2} s) |",
+        ours / floor
+    );
+    let _: &ApiKind = &kind;
+}
+
+/// 100 synced applications: a minute of rest, then 50 edits.
+async fn idle_and_drift(world: &World) {
+    let repo = Repo::new();
+    let names: Vec<String> = (0..IDLE_APPS).map(|i| format!("idle-{i}")).collect();
+    let files: Vec<(String, String)> =
+        names.iter().map(|name| (format!("{name}/m.yaml"), config_map("settings", "1"))).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+    repo.commit(&files);
+    let server = repo.serve_http();
+    for name in &names {
+        kubectl(&world.cluster, &["create", "namespace", name]);
+    }
+    for name in &names {
+        world
+            .create(&json!({
+                "apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+                "metadata": {"name": name, "namespace": "argocd"},
+                "spec": {
+                    "project": "default",
+                    "source": {"repoURL": server.url(), "targetRevision": "main", "path": name},
+                    "destination": {"server": "https://kubernetes.default.svc", "namespace": name},
+                    "syncPolicy": {"automated": {"prune": true, "selfHeal": true}},
+                },
+            }))
+            .await;
+    }
+    let applications = api_kind("argoproj.io/v1alpha1", "Application");
+    let is_done = |app: &Value| {
+        app["status"]["sync"]["status"] == "Synced"
+            && app["status"]["operationState"]["phase"] == "Succeeded"
+    };
+    world.until(&applications, "argocd", IDLE_APPS + 1, is_done).await;
+
+    drop(server.take_requests());
+    let (cpu, log) = (cpu_seconds(world.product.id()), world.audit().len());
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let cpu = cpu_seconds(world.product.id()) - cpu;
+    let writes = world.audit()[log..].iter().filter(|it| is_our_write(it)).count();
+    let requests = server.take_requests().len();
+    println!("| idle minute, {IDLE_APPS} applications: writes to the API server | 0 | {writes} |");
+    println!(
+        "| idle minute: git requests at one poll each 10 s | ≤ 6 per repository | {requests} |"
+    );
+    println!("| idle minute: processor | ≤ 1 % of a core | {:.2} % |", cpu / 60.0 * 100.0);
+    println!(
+        "| resident with {} applications | – | {:.1} MiB |",
+        IDLE_APPS + 1,
+        resident_mib(world.product.id())
+    );
+
+    let maps = api_kind("v1", "ConfigMap");
+    let mut times = Vec::new();
+    for name in names.iter().take(EDITS) {
+        let began = Instant::now();
+        let edit = json!({"data": {"version": "edited"}});
+        world.client.merge_patch(&maps, name, "settings", None, &edit).await.expect("it is edited");
+        let healed =
+            |it: &Value| it["metadata"]["name"] == "settings" && it["data"]["version"] == "1";
+        world.until(&maps, name, 1, healed).await;
+        times.push(began.elapsed());
+    }
+    times.sort();
+    println!(
+        "| drift healed, {EDITS} edits of {EDITS} applications | p50 ≤ 60 ms | p50 {:.0} ms, worst {:.0} ms |",
+        times[EDITS / 2].as_secs_f64() * 1000.0,
+        times[EDITS - 1].as_secs_f64() * 1000.0
+    );
+    let _: &tempfile::TempDir = &world.folder;
+}
+
+fn is_our_write(event: &Value) -> bool {
+    let ours = event["userAgent"].as_str().is_some_and(|it| it.contains("argosy"));
+    let verb = event["verb"].as_str().unwrap_or_default();
+    ours && matches!(verb, "create" | "update" | "patch" | "delete")
+}
+
+fn kubectl(cluster: &DevCluster, arguments: &[&str]) {
+    let output = cluster.kubectl(arguments).expect("kubectl starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn is_ready() -> bool {
+    use std::io::{Read as _, Write as _};
+    let Ok(mut stream) = std::net::TcpStream::connect(("127.0.0.1", 18482)) else { return false };
+    let mut answer = String::new();
+    stream.write_all(b"GET /healthz HTTP/1.0\r\n\r\n").is_ok()
+        && stream.read_to_string(&mut answer).is_ok()
+        && answer.starts_with("HTTP/1.0 200")
+}
+
+fn api_kind(api_version: &str, kind: &str) -> ApiKind {
+    let plural = format!("{}s", kind.to_lowercase());
+    ApiKind::known(&GroupVersionKind::parse(api_version, kind), &plural, true)
+}
+
+fn config_map(name: &str, version: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{version: \"{version}\"}}\n"
+    )
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+fn resident_mib(pid: u32) -> f64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib: u64 = line.and_then(|it| it.split_whitespace().next()?.parse().ok()).unwrap_or(0);
+    kib as f64 / 1024.0
+}
+
+/// User and system time so far; the clock of `/proc` ticks 100 times a second.
+#[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+fn cpu_seconds(pid: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks =
+        |index| after_name.split_whitespace().nth(index).and_then(|it| it.parse::<u64>().ok());
+    (ticks(11).unwrap_or(0) + ticks(12).unwrap_or(0)) as f64 / 100.0
+}

@@ -1,0 +1,200 @@
+//! `argosy run`: every role in one process.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use clap::{Args, ValueEnum};
+use cluster::{Access, ApiKind, Client, Cluster, Randomness, StoreOptions, Tagged};
+use controller::{Controller, PollOptions, Ports};
+use object::GroupVersionKind;
+use prometheus_client::registry::Registry;
+use repo_server::RepoServer;
+use runtime::{LogFormat, Shutdown, serve_metrics, start_logging};
+
+use crate::sources::InProcess;
+
+const CONNECT_RETRY: Duration = Duration::from_secs(2);
+const SETTINGS: &str = "argocd-cm";
+const DEFAULT_POLL: Duration = Duration::from_secs(120);
+const DEFAULT_POLL_JITTER: Duration = Duration::from_secs(60);
+
+/// Flags and variables keep Argo CD's names where Argo CD has them.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// The kubeconfig to use; default: the pod's service account, else the usual files
+    #[arg(long)]
+    kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig
+    #[arg(long)]
+    context: Option<String>,
+    /// The namespace that holds Applications and settings; default: the kubeconfig's or the pod's
+    #[arg(long, short)]
+    namespace: Option<String>,
+    /// Log lines as `text` or `json`
+    #[arg(long, env = "ARGOCD_APPLICATION_CONTROLLER_LOGFORMAT", default_value = "text")]
+    logformat: Format,
+    /// debug, info, warn or error
+    #[arg(long, env = "ARGOCD_APPLICATION_CONTROLLER_LOGLEVEL", default_value = "info")]
+    loglevel: String,
+    /// Where /metrics and /healthz listen
+    #[arg(long, env = "ARGOCD_APPLICATION_CONTROLLER_METRICS_ADDRESS", default_value = "0.0.0.0")]
+    metrics_address: IpAddr,
+    /// The port of /metrics and /healthz; 0 picks a free one
+    #[arg(long, default_value_t = 8082)]
+    metrics_port: u16,
+    /// Where repositories are stored between runs
+    #[arg(long, env = "ARGOSY_DATA_DIR")]
+    data_dir: Option<PathBuf>,
+    /// How often repositories are polled, e.g. 120s; 0 never; default: timeout.reconciliation in argocd-cm
+    #[arg(long, env = "ARGOCD_RECONCILIATION_TIMEOUT", value_parser = duration)]
+    app_resync: Option<Duration>,
+    /// Up to how much is added to that at random; default: timeout.reconciliation.jitter in argocd-cm
+    #[arg(long, env = "ARGOCD_RECONCILIATION_JITTER", value_parser = duration)]
+    app_resync_jitter: Option<Duration>,
+    /// Applications looked at at the same time
+    #[arg(long, env = "ARGOCD_APPLICATION_CONTROLLER_STATUS_PROCESSORS", default_value_t = 20)]
+    status_processors: usize,
+    /// Objects of one Application written at the same time
+    #[arg(
+        long,
+        env = "ARGOCD_APPLICATION_CONTROLLER_KUBECTL_PARALLELISM_LIMIT",
+        default_value_t = 20
+    )]
+    kubectl_parallelism_limit: usize,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+pub(crate) fn run(options: Options) -> anyhow::Result<()> {
+    let format = match options.logformat {
+        Format::Text => LogFormat::Text,
+        Format::Json => LogFormat::Json,
+    };
+    start_logging(format, &options.loglevel);
+    repo_server::install_crypto_provider();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(start(options))
+}
+
+async fn start(options: Options) -> anyhow::Result<()> {
+    let began = Instant::now();
+    let shutdown = Shutdown::on_signals()?;
+    let access = access(&options).await?;
+    let namespace = options.namespace.clone().unwrap_or_else(|| access.namespace().to_owned());
+    let data_dir = data_dir(&options)?;
+    let repositories = RepoServer::open(repo_server::Options::new(&data_dir))
+        .with_context(|| format!("could not open the data directory {}", data_dir.display()))?;
+
+    let Some(client) = connect(&access, &shutdown).await else { return Ok(()) };
+    let poll = poll_options(&options, &client, &namespace).await;
+    let cluster = Cluster::start_with(client.clone(), StoreOptions::new(tracked_by)).await?;
+
+    let mut registry = Registry::default();
+    let ports = Ports {
+        sources: Arc::new(InProcess(repositories)),
+        control_plane: client,
+        cluster: cluster.clone(),
+    };
+    let controller_options = controller::Options {
+        namespace: namespace.clone(),
+        workers: options.status_processors,
+        parallel_writes: options.kubectl_parallelism_limit,
+        poll,
+        random: Randomness::of_this_process(),
+    };
+    let controller = Controller::new(controller_options, ports, &mut registry);
+    let probe = Arc::new(move || {
+        cluster.is_ready().then_some(()).ok_or_else(|| "the first list is not complete".into())
+    });
+    let metrics = SocketAddr::new(options.metrics_address, options.metrics_port);
+    let metrics = serve_metrics(metrics, Arc::new(registry), probe, shutdown.clone()).await?;
+    tracing::info!(
+        server = access.server(), namespace, %metrics, took = ?began.elapsed(), "argosy runs"
+    );
+    controller.run(&shutdown).await;
+    tracing::info!("argosy ends");
+    Ok(())
+}
+
+async fn access(options: &Options) -> anyhow::Result<Access> {
+    if options.kubeconfig.is_none() && options.context.is_none() {
+        return Ok(Access::infer().await?);
+    }
+    Ok(Access::from_kubeconfig(options.kubeconfig.as_deref(), options.context.as_deref()).await?)
+}
+
+/// Tries until the API server answers: it may start after us.
+async fn connect(access: &Access, shutdown: &Shutdown) -> Option<Client> {
+    loop {
+        match shutdown.or_end(Client::connect(access)).await? {
+            Ok(client) => return Some(client),
+            Err(error) => tracing::warn!(
+                error = %runtime::Chain(&error), next = ?CONNECT_RETRY,
+                "cannot reach the cluster yet"
+            ),
+        }
+        shutdown.or_end(tokio::time::sleep(CONNECT_RETRY)).await?;
+    }
+}
+
+/// Flags first, then argocd-cm, then Argo CD's defaults.
+async fn poll_options(options: &Options, client: &Client, namespace: &str) -> PollOptions {
+    let kind = ApiKind::known(&GroupVersionKind::parse("v1", "ConfigMap"), "configmaps", true);
+    let settings = match client.get(&kind, namespace, SETTINGS).await {
+        Ok(settings) => settings,
+        Err(error) => {
+            tracing::warn!(error = %runtime::Chain(&error), "could not read {SETTINGS}; using defaults");
+            None
+        }
+    };
+    let setting = |key: &str| {
+        let text = settings.as_ref()?.text(&["data", key])?;
+        duration(text)
+            .map_err(|error| tracing::warn!(key, error, "ignoring a setting of {SETTINGS}"))
+            .ok()
+    };
+    PollOptions {
+        every: options
+            .app_resync
+            .or_else(|| setting("timeout.reconciliation"))
+            .unwrap_or(DEFAULT_POLL),
+        jitter: options
+            .app_resync_jitter
+            .or_else(|| setting("timeout.reconciliation.jitter"))
+            .unwrap_or(DEFAULT_POLL_JITTER),
+    }
+}
+
+fn data_dir(options: &Options) -> anyhow::Result<PathBuf> {
+    let from =
+        |variable: &str| std::env::var_os(variable).filter(|it| !it.is_empty()).map(PathBuf::from);
+    options
+        .data_dir
+        .clone()
+        .or_else(|| Some(from("XDG_CACHE_HOME")?.join("argosy/repositories")))
+        .or_else(|| Some(from("HOME")?.join(".cache/argosy/repositories")))
+        .context(
+            "there is no home directory to store repositories in; name a folder with --data-dir",
+        )
+}
+
+fn tracked_by(object: &Tagged<'_>) -> Option<String> {
+    let id = object.annotation(api::names::ANNOTATION_TRACKING_ID)?;
+    id.split_once(':').map(|(instance, _)| instance.to_owned())
+}
+
+/// A Go duration, or a bare number of seconds, as Argo CD's settings have it.
+fn duration(text: &str) -> Result<Duration, String> {
+    if let Ok(seconds) = text.trim().parse() {
+        return Ok(Duration::from_secs(seconds));
+    }
+    let read = gocompat::duration::Duration::parse(text).map_err(|error| error.to_string())?;
+    read.to_std().ok_or_else(|| format!("{text} is negative"))
+}

@@ -1,0 +1,157 @@
+//! What happens to clusters and processes: they go away in the middle of
+//! something and come back. Nothing is lost, nothing is falsely green, nobody
+//! has to restart anything.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use testkit::git::Repo;
+
+use crate::world::{World, config_map, deployment, shared};
+
+#[tokio::test]
+async fn killed_in_the_middle_of_a_sync_it_goes_on_where_it_was() {
+    let world = World::new();
+    world.start_product();
+    let it = world.test("killed").await;
+    let repo = Repo::new();
+    // An image with an exclamation mark never starts on the dev cluster's node.
+    repo.commit(&[
+        ("app/db.yaml", &deployment("db", 0, "db:!")),
+        (
+            "app/m.yaml",
+            &config_map("m", "color", "blue").replace(
+                "name: m",
+                "name: m\n  annotations: {argocd.argoproj.io/sync-wave: \"1\"}",
+            ),
+        ),
+    ]);
+    let mut app = it.application(&repo);
+    app["operation"] = json!({"sync": {}});
+    it.create(&app).await;
+    it.until("waiting for db", |app| {
+        app.status
+            .operation_state
+            .as_ref()
+            .is_some_and(|state| state.message == "waiting for healthy state of apps/Deployment/db")
+    })
+    .await;
+    world.kill_product();
+
+    let healthy = json!({"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "db:1"}]}}}});
+    it.patch("apps/v1", "Deployment", "db", &healthy).await;
+    it.until_object("apps/v1", "Deployment", "db", |it| {
+        it.is_some_and(|it| it.integer(&["status", "readyReplicas"]) == Some(1))
+    })
+    .await;
+    assert_eq!(it.get("v1", "ConfigMap", "m").await, None);
+    world.start_product();
+    let app = it.until("done", |app| {
+        app.status.operation_state.as_ref().is_some_and(|state| state.phase == "Succeeded")
+    });
+    assert_eq!(app.await.status.history.len(), 1);
+    assert!(it.get("v1", "ConfigMap", "m").await.is_some());
+}
+
+#[tokio::test]
+async fn an_api_server_that_goes_away_is_not_taken_for_an_empty_cluster() {
+    let world = World::new();
+    world.start_product();
+    let it = world.test("outage").await;
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &config_map("m", "version", "1"))]);
+    it.create(&it.automated(&repo)).await;
+    it.until_synced().await;
+
+    world.cluster.stop_api_server();
+    let second = repo.commit(&[("app/m.yaml", &config_map("m", "version", "2"))]);
+    world.cluster.start_api_server().expect("it starts again");
+    let app = it.until("synced to the second commit", |app| {
+        app.status.sync.revision == second && app.status.sync.status == "Synced"
+    });
+    assert_eq!(app.await.status.conditions, []);
+    it.patch("v1", "ConfigMap", "m", &json!({"data": {"version": "drifted"}})).await;
+    it.until_object("v1", "ConfigMap", "m", |it| {
+        it.is_some_and(|it| it.text(&["data", "version"]) == Some("2"))
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_application_deleted_during_its_sync_takes_everything_along() {
+    let it = shared().test("deleted-midway").await;
+    let repo = Repo::new();
+    repo.commit(&[
+        ("app/db.yaml", &deployment("db", 0, "db:!")),
+        ("app/web.yaml", &deployment("web", 1, "web:1")),
+    ]);
+    let mut app = it.automated(&repo);
+    app["metadata"]["finalizers"] = json!(["resources-finalizer.argocd.argoproj.io"]);
+    it.create(&app).await;
+    it.until("waiting for db", |app| {
+        app.status
+            .operation_state
+            .as_ref()
+            .is_some_and(|state| state.message.contains("waiting for"))
+    })
+    .await;
+    it.world.kubectl(&["--namespace", "argocd", "delete", "application", it.name, "--wait=false"]);
+    it.until_gone().await;
+    assert_eq!(it.get("apps/v1", "Deployment", "db").await, None);
+    assert_eq!(it.get("apps/v1", "Deployment", "web").await, None);
+}
+
+#[tokio::test]
+async fn what_rbac_forbids_is_told_with_who_may_not_do_what() {
+    let world = World::new();
+    let kubeconfig = limited_kubeconfig(&world);
+    world.start_product_with(&kubeconfig, "argocd");
+    let it = world.test("forbidden").await;
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &config_map("m", "color", "blue"))]);
+    let mut app = it.application(&repo);
+    app["operation"] = json!({"sync": {}});
+    it.create(&app).await;
+    let app = it.until("failed", |app| {
+        app.status.operation_state.as_ref().is_some_and(|state| state.phase == "Failed")
+    });
+    let message = app.await.status.operation_state.expect("an operation").message;
+    for words in ["system:serviceaccount:argocd:limited", "cannot patch", "configmaps"] {
+        assert!(message.contains(words), "{message}");
+    }
+}
+
+/// A user who may read everything and write Applications, but nothing else.
+fn limited_kubeconfig(world: &World) -> PathBuf {
+    world.kubectl(&["--namespace", "argocd", "create", "serviceaccount", "limited"]);
+    let reader = ["create", "clusterrole", "reader", "--verb=get,list,watch", "--resource=*.*"];
+    world.kubectl(&reader);
+    world.kubectl(&[
+        "create",
+        "clusterrole",
+        "writer",
+        "--verb=patch",
+        "--resource=applications.argoproj.io",
+    ]);
+    for role in ["reader", "writer"] {
+        world.kubectl(&[
+            "create",
+            "clusterrolebinding",
+            role,
+            "--clusterrole",
+            role,
+            "--serviceaccount=argocd:limited",
+        ]);
+    }
+    let token = world.kubectl(&["--namespace", "argocd", "create", "token", "limited"]);
+    let admin = std::fs::read_to_string(world.cluster.kubeconfig_path()).expect("a kubeconfig");
+    let path = world.cluster.folder().join("limited-kubeconfig");
+    std::fs::write(&path, admin).expect("a kubeconfig on disk");
+    let file = path.display().to_string();
+    let config = ["config", "--kubeconfig", &file];
+    let run = |arguments: &[&str]| world.kubectl(&[&config, arguments].concat());
+    run(&["set-credentials", "limited", "--token", token.trim()]);
+    let context = run(&["current-context"]);
+    run(&["set-context", context.trim(), "--user", "limited"]);
+    path
+}

@@ -1,0 +1,302 @@
+//! A cluster, a running product, and words to talk about them.
+//!
+//! Nothing here sleeps: waiting is watching, with a deadline that only a
+//! broken product meets.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use api::Application;
+use cluster::{Access, ApiKind, Client, Randomness, Scope, Selector, WatchEvent};
+use devcluster::DevCluster;
+use futures::StreamExt as _;
+use object::{GroupVersionKind, Object};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use testkit::git::Repo;
+
+const DEADLINE: Duration = Duration::from_secs(120);
+pub(crate) const CONTROL_NAMESPACE: &str = "argocd";
+
+/// A cluster with the definitions installed and a product that runs on it.
+pub(crate) struct World {
+    pub(crate) cluster: DevCluster,
+    folder: TempDir,
+    product: Mutex<Option<Child>>,
+}
+
+/// The world of all tests that break nothing.
+pub(crate) fn shared() -> &'static World {
+    static SHARED: OnceLock<World> = OnceLock::new();
+    SHARED.get_or_init(|| {
+        let world = World::new();
+        world.start_product();
+        world
+    })
+}
+
+impl World {
+    /// A fresh cluster; the product is not started.
+    pub(crate) fn new() -> Self {
+        let cluster = DevCluster::start().expect("a control plane");
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let world = Self { cluster, folder, product: Mutex::new(None) };
+        for (name, definition) in api::crds::yaml() {
+            let path = world.folder.path().join(name);
+            std::fs::write(&path, definition).expect("a definition on disk");
+            world.kubectl(&["apply", "--server-side", "--filename", &path.display().to_string()]);
+        }
+        // `wait` fails where there are no conditions at all yet; names come first.
+        for until in ["--for=jsonpath={.status.acceptedNames.kind}", "--for=condition=Established"]
+        {
+            world.kubectl(&["wait", until, "crd", "--all", "--timeout=60s"]);
+        }
+        world.kubectl(&["create", "namespace", CONTROL_NAMESPACE]);
+        world
+    }
+
+    pub(crate) fn kubectl(&self, arguments: &[&str]) -> String {
+        let output = self.cluster.kubectl(arguments).expect("kubectl starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "kubectl {arguments:?}: {said}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    pub(crate) fn start_product(&self) {
+        let config = self.cluster.kubeconfig_path();
+        self.start_product_with(&config, CONTROL_NAMESPACE);
+    }
+
+    pub(crate) fn start_product_with(&self, kubeconfig: &std::path::Path, namespace: &str) {
+        let log = File::options().create(true).append(true).open(self.log()).expect("a log file");
+        let child = Command::new(env!("CARGO_BIN_EXE_argosy"))
+            .args(["run", "--app-resync=1s", "--app-resync-jitter=0s", "--loglevel=debug"])
+            .args(["--metrics-address=127.0.0.1", "--metrics-port=0", "--namespace", namespace])
+            .arg("--kubeconfig")
+            .arg(kubeconfig)
+            .arg("--data-dir")
+            .arg(self.folder.path().join("data"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("the product starts");
+        *self.product.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
+    }
+
+    /// Ends the product as a power cut would.
+    pub(crate) fn kill_product(&self) {
+        let child = self.product.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut child = child.expect("a running product");
+        child.kill().expect("a process to kill");
+        child.wait().expect("its end");
+    }
+
+    pub(crate) fn log(&self) -> PathBuf {
+        self.folder.path().join("argosy.log")
+    }
+
+    /// A namespace for one test, and a client that lives in the test's runtime.
+    pub(crate) async fn test(&self, name: &'static str) -> Test<'_> {
+        let config = self.cluster.kubeconfig_path();
+        let access = Access::from_kubeconfig(Some(&config), None).await.expect("a kubeconfig");
+        let client = Client::connect(&access).await.expect("a connection");
+        let test = Test { world: self, client, name };
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        test.create(&namespace).await;
+        test
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let child = self.product.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut child) = child {
+            child.kill().ok();
+            child.wait().ok();
+        }
+    }
+}
+
+/// One test's corner of the world: a namespace and an Application of one name.
+pub(crate) struct Test<'w> {
+    pub(crate) world: &'w World,
+    pub(crate) client: Client,
+    pub(crate) name: &'static str,
+}
+
+impl Test<'_> {
+    /// An Application of this test's name that deploys `repo`'s folder `app` here.
+    pub(crate) fn application(&self, repo: &Repo) -> Value {
+        json!({
+            "apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+            "metadata": {"name": self.name, "namespace": CONTROL_NAMESPACE},
+            "spec": {
+                "project": "default",
+                "source": {"repoURL": repo.file_url(), "targetRevision": "main", "path": "app"},
+                "destination": {"server": "https://kubernetes.default.svc", "namespace": self.name},
+            },
+        })
+    }
+
+    /// The same, synced by itself, with pruning and healing.
+    pub(crate) fn automated(&self, repo: &Repo) -> Value {
+        let mut app = self.application(repo);
+        app["spec"]["syncPolicy"] = json!({"automated": {"prune": true, "selfHeal": true}});
+        app
+    }
+
+    pub(crate) async fn create(&self, value: &Value) -> Object {
+        let object = Object::from_value(value.clone()).expect("an object");
+        let kind = kind_of(&object);
+        let namespace = object.namespace().to_owned();
+        self.client.create(&kind, &namespace, &object, "test").await.expect("it is created")
+    }
+
+    pub(crate) async fn get(&self, api_version: &str, kind: &str, name: &str) -> Option<Object> {
+        let kind = api_kind(api_version, kind);
+        self.client.get(&kind, self.name, name).await.expect("an answer")
+    }
+
+    /// Merges `patch` into an object of this test.
+    pub(crate) async fn patch(&self, api_version: &str, kind: &str, name: &str, patch: &Value) {
+        let kind = api_kind(api_version, kind);
+        let namespace = if kind.kind == "Application" { CONTROL_NAMESPACE } else { self.name };
+        self.client.merge_patch(&kind, namespace, name, None, patch).await.expect("it is patched");
+    }
+
+    pub(crate) async fn patch_app(&self, patch: &Value) {
+        self.patch("argoproj.io/v1alpha1", "Application", self.name, patch).await;
+    }
+
+    /// Waits until this test's Application is as wanted, and returns it.
+    pub(crate) async fn until(
+        &self,
+        what: &str,
+        wanted: impl Fn(&Application) -> bool,
+    ) -> Application {
+        let kind = api_kind("argoproj.io/v1alpha1", "Application");
+        let read = |object: &Object| {
+            serde_json::from_value::<Application>(object.clone().into_value())
+                .expect("an Application")
+        };
+        let object = self
+            .watch(&kind, CONTROL_NAMESPACE, self.name, what, |it| {
+                it.is_some_and(|it| wanted(&read(it)))
+            })
+            .await;
+        read(&object.expect("just seen"))
+    }
+
+    pub(crate) async fn until_synced(&self) -> Application {
+        self.until("Synced and Healthy", |app| {
+            app.status.sync.status == "Synced" && app.status.health.status == "Healthy"
+        })
+        .await
+    }
+
+    pub(crate) async fn until_gone(&self) {
+        let kind = api_kind("argoproj.io/v1alpha1", "Application");
+        self.watch(&kind, CONTROL_NAMESPACE, self.name, "gone", |it| it.is_none()).await;
+    }
+
+    /// Waits until an object of this test's namespace is as wanted.
+    pub(crate) async fn until_object(
+        &self,
+        api_version: &str,
+        kind: &str,
+        name: &str,
+        wanted: impl Fn(Option<&Object>) -> bool,
+    ) -> Option<Object> {
+        let kind = api_kind(api_version, kind);
+        self.watch(&kind, self.name, name, "as wanted", wanted).await
+    }
+
+    async fn watch(
+        &self,
+        kind: &ApiKind,
+        namespace: &str,
+        name: &str,
+        what: &str,
+        wanted: impl Fn(Option<&Object>) -> bool,
+    ) -> Option<Object> {
+        let scope = Scope::Namespace(namespace.to_owned());
+        let events = self.client.watch::<Value>(
+            kind,
+            scope,
+            Selector::everything(),
+            Randomness::of_this_process(),
+        );
+        let mut events = pin!(events);
+        let mut last = None;
+        let looking = async {
+            let mut listed = false;
+            while let Some(event) = events.next().await {
+                match event {
+                    WatchEvent::Restarted => last = None,
+                    WatchEvent::Synced => listed = true,
+                    WatchEvent::Applied(value) if value["metadata"]["name"] == name => {
+                        last = Some(Object::from_value(value).expect("an object"));
+                    }
+                    WatchEvent::Deleted(value) if value["metadata"]["name"] == name => last = None,
+                    _ => {}
+                }
+                if listed && wanted(last.as_ref()) {
+                    return;
+                }
+            }
+        };
+        if tokio::time::timeout(DEADLINE, looking).await.is_err() {
+            let log = std::fs::read_to_string(self.world.log()).unwrap_or_default();
+            let lines: Vec<&str> = log.lines().filter(|line| line.contains(self.name)).collect();
+            let said = lines[lines.len().saturating_sub(20)..].join("\n");
+            panic!("{name} was never {what}; it is {last:#?}\nargosy said:\n{said}");
+        }
+        last
+    }
+}
+
+/// Names of the kinds that tests use; the plural is theirs by convention.
+pub(crate) fn api_kind(api_version: &str, kind: &str) -> ApiKind {
+    let plural = match kind.to_lowercase() {
+        name if name.ends_with('s') => format!("{name}es"),
+        name if name.ends_with('y') => format!("{}ies", &name[..name.len() - 1]),
+        name => format!("{name}s"),
+    };
+    let namespaced = kind != "Namespace" && !kind.starts_with("Cluster");
+    ApiKind::known(&GroupVersionKind::parse(api_version, kind), &plural, namespaced)
+}
+
+fn kind_of(object: &Object) -> ApiKind {
+    api_kind(object.api_version(), object.kind())
+}
+
+/// A ConfigMap as YAML.
+pub(crate) fn config_map(name: &str, key: &str, value: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\ndata:\n  {key}: \"{value}\"\n"
+    )
+}
+
+/// A Deployment as YAML; the image decides its fate on the dev cluster's node.
+pub(crate) fn deployment(name: &str, wave: i32, image: &str) -> String {
+    format!(
+        "apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {name}
+  annotations: {{argocd.argoproj.io/sync-wave: \"{wave}\"}}
+spec:
+  replicas: 1
+  selector: {{matchLabels: {{app: {name}}}}}
+  template:
+    metadata: {{labels: {{app: {name}}}}}
+    spec: {{containers: [{{name: main, image: \"{image}\"}}]}}
+"
+    )
+}
