@@ -1,0 +1,30 @@
+//! `cargo xtask bench`: what the product costs, against the raw floor of the
+//! same run. The measuring is `crates/argosy/examples/bench.rs`; this builds
+//! the release binary, runs it and writes the table down.
+
+use anyhow::ensure;
+
+use crate::product;
+use crate::shell::{cargo, root};
+
+const HEAD: &str = "\
+# Benchmarks
+
+Written by `cargo xtask bench`, on a local control plane that shares the machine's cores with the product and the load. Ratios and
+counts are the point; seconds are this machine's. A run beside other work is slower on both sides of a ratio.
+
+";
+
+pub(crate) fn run(_: &[String]) -> anyhow::Result<()> {
+    let binary = product::build()?;
+    let output =
+        cargo(&["run", "--quiet", "--release", "--package", "argosy", "--example", "bench"])
+            .env("ARGOSY_BINARY", binary)
+            .stderr(std::process::Stdio::inherit())
+            .output()?;
+    ensure!(output.status.success(), "the bench failed");
+    let table = String::from_utf8_lossy(&output.stdout);
+    println!("{table}");
+    std::fs::write(root().join("docs/benchmarks.md"), format!("{HEAD}{table}"))?;
+    Ok(())
+}

@@ -1,0 +1,41 @@
+//! Running other programs, and where the project is.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context as _, bail, ensure};
+
+/// The project's root.
+pub(crate) fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().expect("xtask lies in the project").to_owned()
+}
+
+/// `cargo` of the toolchain that runs us, in the project's root.
+pub(crate) fn cargo(arguments: &[&str]) -> Command {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(root());
+    command
+}
+
+/// Runs one stage of a longer chore, telling its name and how long it took.
+pub(crate) fn stage(name: &str, command: &mut Command) -> anyhow::Result<()> {
+    println!("== {name}");
+    let began = Instant::now();
+    let status = command.status().with_context(|| format!("could not start: {name}"))?;
+    ensure!(status.success(), "{name} failed ({status})");
+    println!("== {name}: {:.1} s", began.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// What a program prints, or why it failed.
+pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
+    let shown = format!("{command:?}");
+    let output = command.output().with_context(|| format!("could not start {shown}"))?;
+    if !output.status.success() {
+        bail!("{shown} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
