@@ -12,7 +12,7 @@ use crate::shell::{cargo, output, root};
 
 /// What each crate may depend on among ours. Arrows point down only; a crate
 /// that is not listed here may not exist.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("gocompat", &[]),
     ("object", &["gocompat"]),
     ("api", &[]),
@@ -29,6 +29,11 @@ const ARROWS: [(&str, &[&str]); 17] = [
     (
         "argosy",
         &["api", "cluster", "controller", "gocompat", "object", "render", "repo-server", "runtime"],
+    ),
+    ("wire", &["api", "gocompat", "object"]),
+    (
+        "api-server",
+        &["api", "cluster", "engine", "gocompat", "object", "render", "runtime", "wire"],
     ),
     ("devcluster", &[]),
     ("testkit", &["api", "cluster", "devcluster", "object"]),

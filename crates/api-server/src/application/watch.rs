@@ -1,0 +1,71 @@
+//! Following Applications.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use api::ApplicationWatchEvent;
+use futures::{Stream, stream};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use wire::Status;
+use wire::message::application::ApplicationQuery;
+
+use super::read::Filter;
+use super::shown;
+use crate::apps::{Event, Turn};
+use crate::methods::Call;
+
+struct Watch {
+    call: Call,
+    filter: Filter,
+    ready: VecDeque<Event>,
+    events: Receiver<Event>,
+}
+
+/// All that match as `ADDED`, then what changes. A client that names a version
+/// knows the rest already, unless it names one Application: nothing about that
+/// may be missed.
+pub(crate) async fn watch(
+    call: Call,
+    query: ApplicationQuery,
+) -> Result<impl Stream<Item = Result<ApplicationWatchEvent, Status>> + Send + 'static, Status> {
+    let filter = Filter::new(&call, &query)?;
+    let (all, events) = call.server.apps.subscribe();
+    let starts_full = query.resource_version.is_none_or(|it| it.is_empty()) || filter.has_name();
+    let ready = if starts_full { added(all) } else { VecDeque::new() };
+    let watch = Watch { call, filter, ready, events };
+    Ok(stream::unfold(watch, |mut watch| async {
+        let event = watch.next().await?;
+        Some((Ok(event), watch))
+    }))
+}
+
+fn added(all: Vec<Arc<api::Application>>) -> VecDeque<Event> {
+    all.into_iter().map(|app| Event { turn: Turn::Added, app }).collect()
+}
+
+impl Watch {
+    async fn next(&mut self) -> Option<ApplicationWatchEvent> {
+        loop {
+            let event = match self.ready.pop_front() {
+                Some(event) => event,
+                None => match self.events.recv().await {
+                    Ok(event) => event,
+                    // Too slow a listener: tell it everything again rather than leave a gap.
+                    Err(RecvError::Lagged(_)) => {
+                        let (all, events) = self.call.server.apps.subscribe();
+                        (self.ready, self.events) = (added(all), events);
+                        continue;
+                    }
+                    Err(RecvError::Closed) => return None,
+                },
+            };
+            if self.filter.admits_news(&event.app) {
+                return Some(ApplicationWatchEvent {
+                    type_: event.turn.as_str().into(),
+                    application: shown(Arc::unwrap_or_clone(event.app)),
+                });
+            }
+        }
+    }
+}

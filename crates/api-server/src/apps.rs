@@ -1,0 +1,178 @@
+//! The Applications, as the watch tells them, and everybody who listens.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ::cluster::{Scope, Selector, WatchEvent};
+use api::{AppKey, Application};
+use futures::StreamExt as _;
+use tokio::sync::broadcast;
+
+use crate::ApiServer;
+use crate::store::APPLICATIONS;
+
+/// How far a listener may fall behind before it starts over.
+const BACKLOG: usize = 1000;
+
+/// What became of an Application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Added,
+    Modified,
+    Deleted,
+}
+
+impl Turn {
+    /// The word of a Kubernetes watch.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "ADDED",
+            Self::Modified => "MODIFIED",
+            Self::Deleted => "DELETED",
+        }
+    }
+}
+
+/// One change.
+#[derive(Clone, Debug)]
+pub(crate) struct Event {
+    pub(crate) turn: Turn,
+    pub(crate) app: Arc<Application>,
+}
+
+/// All Applications, kept true by [`follow`].
+pub(crate) struct Apps {
+    known: Mutex<BTreeMap<AppKey, Arc<Application>>>,
+    events: broadcast::Sender<Event>,
+}
+
+impl Default for Apps {
+    fn default() -> Self {
+        Self { known: Mutex::default(), events: broadcast::Sender::new(BACKLOG) }
+    }
+}
+
+impl Apps {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<AppKey, Arc<Application>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.known().len()
+    }
+
+    /// All, in the order of their keys.
+    pub(crate) fn all(&self) -> Vec<Arc<Application>> {
+        self.known().values().cloned().collect()
+    }
+
+    /// All there are now, and every change from then on: nothing is lost in between.
+    pub(crate) fn subscribe(&self) -> (Vec<Arc<Application>>, broadcast::Receiver<Event>) {
+        let known = self.known();
+        (known.values().cloned().collect(), self.events.subscribe())
+    }
+
+    /// Takes an Application over, from the watch or from a write of ours; an older state is ignored.
+    pub(crate) fn see(&self, app: Application) {
+        let mut known = self.known();
+        let key = app.key();
+        let before = known.get(&key);
+        if before.is_some_and(|it| version(it) >= version(&app)) {
+            return;
+        }
+        let turn = if before.is_some() { Turn::Modified } else { Turn::Added };
+        let app = Arc::new(app);
+        known.insert(key, Arc::clone(&app));
+        // No listener is no error. Sent under the lock, so that order is the order of states.
+        drop(self.events.send(Event { turn, app }));
+    }
+
+    fn forget(&self, key: &AppKey, last: Option<Application>) {
+        let mut known = self.known();
+        if let Some(before) = known.remove(key) {
+            let app = last.map_or(before, Arc::new);
+            drop(self.events.send(Event { turn: Turn::Deleted, app }));
+        }
+    }
+
+    fn retain(&self, listed: &BTreeSet<AppKey>) {
+        let gone: Vec<AppKey> =
+            self.known().keys().filter(|key| !listed.contains(*key)).cloned().collect();
+        for key in gone {
+            self.forget(&key, None);
+        }
+    }
+}
+
+/// Versions of one API server are numbers that grow.
+pub(crate) fn version(app: &Application) -> u64 {
+    app.metadata.resource_version.parse().unwrap_or(0)
+}
+
+/// Follows the Applications. Does not end.
+pub(crate) async fn follow(server: &ApiServer) {
+    let events = server.store.client().watch::<Application>(
+        &APPLICATIONS,
+        Scope::Namespace(server.options.namespace.clone()),
+        Selector::everything(),
+        server.options.random.clone(),
+    );
+    let mut events = pin!(events);
+    let mut listed = BTreeSet::new();
+    while let Some(event) = events.next().await {
+        match event {
+            WatchEvent::Restarted => listed.clear(),
+            WatchEvent::Synced => server.apps.retain(&listed),
+            WatchEvent::Applied(app) => {
+                listed.insert(app.key());
+                server.apps.see(app);
+            }
+            WatchEvent::Deleted(app) => {
+                listed.remove(&app.key());
+                server.apps.forget(&app.key(), Some(app));
+            }
+            WatchEvent::Unreadable { namespace, name, why } => {
+                tracing::warn!(app = %AppKey::new(namespace, name), why, "cannot read an Application");
+            }
+            WatchEvent::Interrupted { why } => {
+                tracing::warn!(why, "the watch of Applications is interrupted");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn app(name: &str, version: &str) -> Application {
+        let mut app = Application::named("argocd", name);
+        app.metadata.resource_version = version.into();
+        app
+    }
+
+    #[test]
+    fn an_older_state_never_replaces_a_newer_one() {
+        let apps = Apps::default();
+        let (_, mut events) = apps.subscribe();
+        apps.see(app("web", "7"));
+        apps.see(app("web", "6"));
+        apps.see(app("web", "10"));
+        apps.forget(&app("web", "").key(), None);
+        let mut told = Vec::new();
+        while let Ok(event) = events.try_recv() {
+            told.push((event.turn.as_str(), version(&event.app)));
+        }
+        assert_eq!(told, [("ADDED", 7), ("MODIFIED", 10), ("DELETED", 10)]);
+    }
+
+    #[test]
+    fn what_a_list_does_not_name_is_gone() {
+        let apps = Apps::default();
+        apps.see(app("web", "7"));
+        apps.see(app("db", "8"));
+        apps.retain(&BTreeSet::from([app("web", "").key()]));
+        assert_eq!(apps.all().iter().map(|it| &it.metadata.name).collect::<Vec<_>>(), ["web"]);
+    }
+}

@@ -1,0 +1,182 @@
+//! What must exist before anybody can log in: a signing key, the admin's
+//! password, the project `default`. What is there already is left alone.
+
+use ::cluster::RequestError;
+use api::AppProject;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use ring::rand::{SecureRandom as _, SystemRandom};
+use serde_json::{Map, Value, json};
+
+use crate::settings::{ADMIN, CONFIG_MAP, SECRET, Settings, changed_key, password_key};
+use crate::store::{CONFIG_MAPS, PROJECTS, SECRETS, Store};
+
+/// The Secret that tells the first password of the admin.
+const INITIAL_PASSWORD_SECRET: &str = "argocd-initial-admin-secret";
+const PASSWORD_LENGTH: usize = 16;
+const PASSWORD_ALPHABET: &[u8; 64] =
+    b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+const KEY_LENGTH: usize = 32;
+
+/// Why the API server could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum BootstrapError {
+    /// The control plane did not give or take an object.
+    #[error("could not prepare {what}")]
+    Store {
+        /// Which object.
+        what: &'static str,
+        /// Why.
+        source: RequestError,
+    },
+    /// The machine gives no random numbers.
+    #[error("could not make a key: the system gives no random numbers")]
+    Random,
+    /// The first password could not be hashed.
+    #[error("could not hash the first password of the admin")]
+    Hash(#[source] bcrypt::BcryptError),
+}
+
+/// Makes what is missing and reads the settings.
+pub(crate) async fn bootstrap(store: &Store) -> Result<Settings, BootstrapError> {
+    let failed = |what| move |source| BootstrapError::Store { what, source };
+    let secret = store.get::<Value>(&SECRETS, SECRET).await.map_err(failed(SECRET))?;
+    let missing = missing_data(secret.as_ref())?;
+    let secret = match secret {
+        None => {
+            let object = labelled(SECRET, missing.data);
+            store.create(&SECRETS, &object).await.map_err(failed(SECRET))?
+        }
+        Some(secret) if missing.data.is_empty() => secret,
+        Some(_) => {
+            let patch = json!({ "data": missing.data });
+            store.merge(&SECRETS, SECRET, &patch).await.map_err(failed(SECRET))?
+        }
+    };
+    if let Some(password) = missing.password {
+        let data = Map::from_iter([("password".to_owned(), encoded(password.as_bytes()))]);
+        let object = labelled(INITIAL_PASSWORD_SECRET, data);
+        let created = store.create::<Value>(&SECRETS, &object).await;
+        ignore_existing(created).map_err(failed(INITIAL_PASSWORD_SECRET))?;
+    }
+    let created = store.create(&PROJECTS, &default_project(store.namespace())).await;
+    ignore_existing(created).map_err(failed("the project default"))?;
+    let config = store.get::<Value>(&CONFIG_MAPS, CONFIG_MAP).await.map_err(failed(CONFIG_MAP))?;
+    Ok(Settings::new(&secret, &config.unwrap_or_default()))
+}
+
+struct Missing {
+    data: Map<String, Value>,
+    password: Option<String>,
+}
+
+fn missing_data(secret: Option<&Value>) -> Result<Missing, BootstrapError> {
+    let has =
+        |key: &str| secret.and_then(|it| it["data"][key].as_str()).is_some_and(|it| !it.is_empty());
+    let mut missing = Missing { data: Map::new(), password: None };
+    if !has("server.secretkey") {
+        let key = STANDARD.encode(random::<KEY_LENGTH>()?);
+        missing.data.insert("server.secretkey".into(), encoded(key.as_bytes()));
+    }
+    if !has(&password_key(ADMIN)) {
+        let password = random_password()?;
+        let hash = bcrypt::hash(&password, bcrypt::DEFAULT_COST).map_err(BootstrapError::Hash)?;
+        missing.data.insert(password_key(ADMIN), encoded(hash.as_bytes()));
+        missing.data.insert(changed_key(ADMIN), encoded(seconds(Timestamp::now()).as_bytes()));
+        missing.password = Some(password);
+    }
+    Ok(missing)
+}
+
+/// A time as argocd-secret has it: RFC 3339, whole seconds.
+pub(crate) fn seconds(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+pub(crate) fn encoded(bytes: &[u8]) -> Value {
+    STANDARD.encode(bytes).into()
+}
+
+fn labelled(name: &str, data: Map<String, Value>) -> Value {
+    let labels = json!({
+        "app.kubernetes.io/name": name,
+        "app.kubernetes.io/part-of": "argocd",
+    });
+    json!({ "metadata": { "name": name, "labels": labels }, "type": "Opaque", "data": data })
+}
+
+fn default_project(namespace: &str) -> AppProject {
+    let mut project = AppProject::named(namespace, api::names::DEFAULT_PROJECT);
+    let anything = || "*".to_owned();
+    project.spec.source_repos = vec![anything()];
+    project.spec.destinations = vec![api::ApplicationDestination {
+        server: anything(),
+        namespace: anything(),
+        name: String::new(),
+    }];
+    project.spec.cluster_resource_whitelist = vec![api::ClusterResourceRestrictionItem {
+        group: anything(),
+        kind: anything(),
+        name: String::new(),
+    }];
+    project
+}
+
+fn ignore_existing<T>(created: Result<T, RequestError>) -> Result<(), RequestError> {
+    match created {
+        Err(error) if !error.is_conflict() => Err(error),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+fn random<const N: usize>() -> Result<[u8; N], BootstrapError> {
+    let mut bytes = [0; N];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| BootstrapError::Random)?;
+    Ok(bytes)
+}
+
+fn random_password() -> Result<String, BootstrapError> {
+    // 64 letters: six bits of a byte pick one without bias.
+    let pick = |byte: u8| char::from(PASSWORD_ALPHABET[usize::from(byte & 63)]);
+    Ok(random::<PASSWORD_LENGTH>()?.into_iter().map(pick).collect())
+}
+
+/// A random UUID (version 4).
+pub(crate) fn uuid() -> Option<String> {
+    let mut bytes = random::<16>().ok()?;
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
+    Some(parts.join("-"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_is_left_alone() {
+        let there = json!({"data": {"server.secretkey": "eA==", "admin.password": "eA=="}});
+        let missing = missing_data(Some(&there)).expect("random numbers");
+        assert!(missing.data.is_empty() && missing.password.is_none());
+    }
+
+    #[test]
+    fn a_new_password_is_told_and_only_its_hash_is_kept() {
+        let there = json!({"data": {"server.secretkey": "eA=="}});
+        let missing = missing_data(Some(&there)).expect("random numbers");
+        let password = missing.password.expect("a new one");
+        let secret = Settings::new(&json!({ "data": missing.data }), &Value::Null);
+        let hash = secret.password_hash(ADMIN).expect("a hash");
+        assert!(bcrypt::verify(&password, hash).expect("a hash"));
+        assert!(secret.account(ADMIN).expect("there").password_changed_at.is_some());
+    }
+
+    #[test]
+    fn a_uuid_says_its_version() {
+        let uuid = uuid().expect("random numbers");
+        assert_eq!((uuid.len(), &uuid[14..15]), (36, "4"));
+    }
+}

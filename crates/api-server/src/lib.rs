@@ -1,0 +1,93 @@
+//! The API server: gRPC, gRPC-web and REST on one port.
+//!
+//! `methods.rs` is the table of everything it answers; each service has a file
+//! of its own with one async function per method. `serve.rs` is the port,
+//! `caller.rs` says who is calling, `settings.rs` holds what argocd-secret and
+//! argocd-cm say. Roles elsewhere in the program are reached through [`Sources`].
+
+#![warn(missing_docs)]
+
+mod account;
+mod application;
+mod apps;
+mod audit;
+mod bootstrap;
+mod caller;
+mod cluster_service;
+mod failure;
+mod methods;
+mod ports;
+mod project;
+mod serve;
+mod session;
+mod settings;
+mod settings_service;
+mod store;
+mod token;
+mod version;
+
+use std::sync::Arc;
+
+use ::cluster::{Client, Cluster, Randomness};
+use tokio::net::TcpListener;
+
+pub use bootstrap::BootstrapError;
+pub use ports::{RenderRequest, Rendered, SourceError, Sources};
+pub use runtime::Shutdown;
+
+use apps::Apps;
+use settings::SettingsWatch;
+use store::Store;
+
+/// How an API server works.
+#[derive(Clone)]
+pub struct Options {
+    /// The namespace of Applications, projects and settings.
+    pub namespace: String,
+    /// The source of jitter.
+    pub random: Randomness,
+}
+
+/// Whom the API server talks to.
+#[derive(Clone)]
+pub struct Ports {
+    /// Where manifests come from.
+    pub sources: Arc<dyn Sources>,
+    /// The cluster that holds Applications and settings.
+    pub control_plane: Client,
+    /// The cluster they deploy to.
+    pub cluster: Cluster,
+}
+
+/// See the module's comment. Shared by all requests.
+pub struct ApiServer {
+    options: Options,
+    ports: Ports,
+    store: Store,
+    apps: Apps,
+    settings: SettingsWatch,
+}
+
+impl ApiServer {
+    /// Makes sure that the signing key, the admin's password and the project
+    /// `default` exist, and reads the settings.
+    ///
+    /// # Errors
+    /// When the control plane refuses to say or to store them.
+    pub async fn start(options: Options, ports: Ports) -> Result<Self, BootstrapError> {
+        let store = Store::new(ports.control_plane.clone(), &options.namespace);
+        let settings = bootstrap::bootstrap(&store).await?;
+        let apps = Apps::default();
+        Ok(Self { options, ports, store, apps, settings: SettingsWatch::new(settings) })
+    }
+
+    /// Answers on this socket until shutdown.
+    pub async fn run(self, listener: TcpListener, shutdown: &Shutdown) {
+        let server = Arc::new(self);
+        tokio::join!(
+            shutdown.or_end(apps::follow(&server)),
+            shutdown.or_end(settings::follow(&server)),
+            serve::serve(&server, listener, shutdown),
+        );
+    }
+}

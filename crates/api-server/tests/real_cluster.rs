@@ -1,0 +1,442 @@
+//! The API server on a real control plane, over REST and gRPC.
+//!
+//! There is no controller here: what an operation leads to is another crate's test.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{Application, ApplicationList, ApplicationSource, ApplicationWatchEvent};
+use api_server::{
+    ApiServer, Options, Ports, RenderRequest, Rendered, Shutdown, SourceError, Sources,
+};
+use cluster::{
+    Access, ApiKind, Client, Cluster, Randomness, Scope, Selector, StoreOptions, Tagged, WatchEvent,
+};
+use devcluster::DevCluster;
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, StreamExt as _};
+use object::{GroupVersionKind, Object};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tonic::client::Grpc;
+use tonic::transport::Channel;
+use tonic_prost::ProstCodec;
+use wire::message::application::ApplicationQuery;
+use wire::message::session::{SessionCreateRequest, SessionResponse};
+use wire::message::version::{Nothing, VersionMessage};
+
+const NAMESPACE: &str = "argocd";
+const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
+/// Nothing here takes longer unless it hangs.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A repository with one path, `web`, and one branch.
+struct OnePath;
+
+impl Sources for OnePath {
+    fn resolve<'a>(
+        &'a self,
+        _: &'a ApplicationSource,
+        _: &'a str,
+    ) -> BoxFuture<'a, Result<String, SourceError>> {
+        async { Ok(COMMIT.to_owned()) }.boxed()
+    }
+
+    fn render(&self, request: RenderRequest) -> BoxFuture<'_, Result<Rendered, SourceError>> {
+        let path = request.source.path;
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
+        let rendered = if path == "web" {
+            Ok(Rendered {
+                commit: COMMIT.into(),
+                source_type: "Directory".into(),
+                objects: vec![Object::from_value(map).expect("an object")],
+            })
+        } else {
+            let message = format!("{path}: app path does not exist");
+            Err(SourceError { message, is_inaccessible: false })
+        };
+        async { rendered }.boxed()
+    }
+}
+
+#[test]
+fn the_api_answers_over_rest_and_grpc() {
+    let control_plane = DevCluster::start().expect("a control plane");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let story = story(&control_plane);
+        tokio::time::timeout(PATIENCE, story).await.expect("the test ends in time");
+    });
+}
+
+async fn story(control_plane: &DevCluster) {
+    let kubeconfig = control_plane.kubeconfig_path();
+    let access = Access::from_kubeconfig(Some(&kubeconfig), None).await.expect("a kubeconfig");
+    let client = Client::connect(&access).await.expect("a connection");
+    install(control_plane, &client).await;
+    let shutdown = Shutdown::new();
+    let address = start(client.clone(), shutdown.clone()).await;
+    let rest = Rest { address, token: String::new() };
+
+    only_the_open_methods_answer_strangers(&rest).await;
+    let token = the_admin_logs_in_with_the_first_password(&rest, &client).await;
+    let rest = Rest { token: token.clone(), ..rest };
+    projects_are_created_changed_and_deleted(&rest).await;
+    applications_are_validated_created_and_changed(&rest).await;
+    an_operation_is_written_for_the_controller(&rest).await;
+    a_watch_begins_with_what_is_there(&rest).await;
+    grpc_says_the_same(&rest, token).await;
+    a_deletion_cascades_unless_told_otherwise(&rest, &client).await;
+    shutdown.begin();
+}
+
+async fn install(control_plane: &DevCluster, client: &Client) {
+    let folder = control_plane.folder().join("crds");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    for (name, definition) in api::crds::yaml() {
+        std::fs::write(folder.join(format!("{name}.yaml")), definition).expect("a file");
+    }
+    let folder = folder.to_str().expect("a path in text");
+    kubectl(control_plane, &["apply", "--server-side", "-f", folder]);
+    until_established(client, 3).await;
+    let namespaces =
+        ApiKind::known(&GroupVersionKind::parse("v1", "Namespace"), "namespaces", false);
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+    let namespace = Object::from_value(namespace).expect("an object");
+    client.create(&namespaces, "", &namespace, "test").await.expect("a namespace");
+}
+
+/// Waits until this many custom kinds are served.
+async fn until_established(client: &Client, count: usize) {
+    let gvk = GroupVersionKind::parse("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+    let kind = ApiKind::known(&gvk, "customresourcedefinitions", false);
+    let random = Randomness::of_this_process();
+    let events = client.watch::<Value>(&kind, Scope::Everywhere, Selector::everything(), random);
+    let mut events = std::pin::pin!(events);
+    let mut served = BTreeSet::new();
+    while served.len() < count {
+        let event = events.next().await.expect("a watch does not end");
+        let WatchEvent::Applied(definition) = event else { continue };
+        let conditions = definition["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        if conditions.iter().any(|it| it["type"] == "Established" && it["status"] == "True") {
+            served.insert(definition["metadata"]["name"].to_string());
+        }
+    }
+}
+
+fn kubectl(control_plane: &DevCluster, arguments: &[&str]) {
+    let output = control_plane.kubectl(arguments).expect("kubectl");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{arguments:?}: {told}");
+}
+
+async fn start(client: Client, shutdown: Shutdown) -> String {
+    let tracking = |object: &Tagged<'_>| object.annotation("none");
+    let cluster = Cluster::start_with(client.clone(), StoreOptions::new(tracking));
+    let cluster = cluster.await.expect("a cluster");
+    let options = Options { namespace: NAMESPACE.into(), random: Randomness::of_this_process() };
+    let ports = Ports { sources: Arc::new(OnePath), control_plane: client, cluster };
+    let server = ApiServer::start(options, ports).await.expect("an API server");
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    tokio::spawn(async move { server.run(listener, &shutdown).await });
+    address
+}
+
+/// A REST client in a few lines.
+struct Rest {
+    address: String,
+    token: String,
+}
+
+impl Rest {
+    async fn open(&self, verb: &str, path: &str, body: &Value) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).await.expect("a connection");
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let request = format!(
+            "{verb} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            self.token,
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).await.expect("a request");
+        stream
+    }
+
+    /// Status and body.
+    async fn ask(&self, verb: &str, path: &str, body: Value) -> (u16, Value) {
+        let mut answer = String::new();
+        let mut stream = self.open(verb, path, &body).await;
+        stream.read_to_string(&mut answer).await.expect("an answer");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+        let status = head.split(' ').nth(1).and_then(|it| it.parse().ok()).expect("a status");
+        (status, serde_json::from_str(body).unwrap_or_else(|_| body.into()))
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let (status, body) = self.ask("GET", path, Value::Null).await;
+        assert_eq!(status, 200, "{path}: {body}");
+        body
+    }
+
+    #[track_caller]
+    fn refuses(
+        &self,
+        verb: &'static str,
+        path: &str,
+        body: Value,
+        expect: (u16, i64, &'static str),
+    ) -> impl Future<Output = ()> {
+        let path = path.to_owned();
+        async move {
+            let (status, body) = self.ask(verb, &path, body).await;
+            let message = body["message"].as_str().unwrap_or_default();
+            assert_eq!(
+                (status, body["code"].as_i64(), message),
+                (expect.0, Some(expect.1), expect.2)
+            );
+            assert_eq!(body["error"], body["message"]);
+        }
+    }
+}
+
+async fn only_the_open_methods_answer_strangers(rest: &Rest) {
+    assert_eq!(rest.ask("GET", "/healthz", Value::Null).await, (200, "ok".into()));
+    let version = rest.get("/api/version").await;
+    assert!(version["Version"].as_str().expect("text").starts_with("v3.6.0"), "{version}");
+    assert_eq!(rest.get("/api/v1/settings").await["controllerNamespace"], NAMESPACE);
+    assert_eq!(rest.get("/api/v1/session/userinfo").await, json!({}));
+    let closed = ["applications", "projects", "clusters", "account", "applications/web"];
+    for path in closed {
+        let expect = (401, 16, "invalid session: token is malformed");
+        let stranger = Rest { address: rest.address.clone(), token: "a.b.c".into() };
+        stranger.refuses("GET", &format!("/api/v1/{path}"), Value::Null, expect).await;
+        let expect = (401, 16, "no session information");
+        rest.refuses("GET", &format!("/api/v1/{path}"), Value::Null, expect).await;
+    }
+    rest.refuses("GET", "/api/v1/nothing", Value::Null, (404, 5, "Not Found")).await;
+}
+
+async fn the_admin_logs_in_with_the_first_password(rest: &Rest, client: &Client) -> String {
+    let secrets = ApiKind::known(&GroupVersionKind::parse("v1", "Secret"), "secrets", true);
+    let secret = client.get(&secrets, NAMESPACE, "argocd-initial-admin-secret").await;
+    let secret = secret.expect("an answer").expect("the Secret exists");
+    let password = secret.text(&["data", "password"]).expect("a password");
+    let password = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, password);
+    let password = String::from_utf8(password.expect("base64")).expect("text");
+
+    let login = |password: &str| json!({"username": "admin", "password": password});
+    let expect = (401, 16, "Invalid username or password");
+    rest.refuses("POST", "/api/v1/session", login("wrong"), expect).await;
+    let nobody = json!({"username": "nobody", "password": "wrong"});
+    rest.refuses("POST", "/api/v1/session", nobody, expect).await;
+    let expect = (401, 16, "no credentials supplied");
+    rest.refuses("POST", "/api/v1/session", login(""), expect).await;
+    let (status, body) = rest.ask("POST", "/api/v1/session", login(&password)).await;
+    assert_eq!(status, 200, "{body}");
+    let token = body["token"].as_str().expect("a token").to_owned();
+    let admin = Rest { address: rest.address.clone(), token: token.clone() };
+    let expect = json!({"loggedIn": true, "username": "admin", "iss": "argocd"});
+    assert_eq!(admin.get("/api/v1/session/userinfo").await, expect);
+    let accounts = admin.get("/api/v1/account").await;
+    let expect = json!({"items": [{"name": "admin", "enabled": true, "capabilities": ["login"]}]});
+    assert_eq!(accounts, expect);
+    let can = admin.get("/api/v1/account/can-i/applications/create/default/web").await;
+    assert_eq!(can, json!({"value": "yes"}));
+    token
+}
+
+async fn projects_are_created_changed_and_deleted(rest: &Rest) {
+    let default = rest.get("/api/v1/projects/default").await;
+    assert_eq!(default["spec"]["sourceRepos"], json!(["*"]));
+    let project = |description: &str| json!({"project": {"metadata": {"name": "shop"}, "spec": {"description": description}}});
+    let (status, _) = rest.ask("POST", "/api/v1/projects", project("a")).await;
+    assert_eq!(status, 200);
+    let expect = (400, 3, "existing project spec is different, use upsert flag to force update");
+    rest.refuses("POST", "/api/v1/projects", project("b"), expect).await;
+    let (status, body) = rest.ask("PUT", "/api/v1/projects/shop", project("b")).await;
+    assert_eq!((status, &body["spec"]["description"]), (200, &"b".into()));
+    let (status, body) = rest.ask("DELETE", "/api/v1/projects/shop", Value::Null).await;
+    assert_eq!((status, body), (200, json!({})));
+    let expect = (404, 5, "appprojects.argoproj.io \"shop\" not found");
+    rest.refuses("GET", "/api/v1/projects/shop", Value::Null, expect).await;
+}
+
+fn application(path: &str) -> Value {
+    json!({
+        "metadata": {"name": "web", "labels": {"team": "shop"}},
+        "spec": {
+            "source": {"repoURL": "https://example.org/web.git", "path": path},
+            "destination": {"server": "https://kubernetes.default.svc", "namespace": "web"},
+        },
+        "operation": {"sync": {"prune": true}},
+    })
+}
+
+async fn applications_are_validated_created_and_changed(rest: &Rest) {
+    let at = "/api/v1/applications";
+    rest.refuses("POST", at, application("nowhere"), (400, 3,
+        "error while validating and normalizing app: application spec for web is invalid: \
+         InvalidSpecError: Unable to generate manifests in nowhere: nowhere: app path does not exist",
+    )).await;
+    let mut elsewhere = application("web");
+    elsewhere["spec"]["project"] = "ghost".into();
+    rest.refuses("POST", at, elsewhere, (400, 3,
+        "error while validating and normalizing app: application references project ghost which does not exist",
+    )).await;
+    let (status, created) = rest.ask("POST", at, application("web")).await;
+    assert_eq!(status, 200, "{created}");
+    assert_eq!(created["spec"]["project"], "default");
+    assert_eq!(created["operation"], Value::Null, "an operation is not the creator's to set");
+    assert_eq!(
+        (created["kind"].clone(), created["status"]["sync"].is_object()),
+        (Value::Null, true)
+    );
+    assert_eq!(rest.ask("POST", at, application("web")).await.0, 200, "the same again is no error");
+    let mut other = application("web");
+    other["metadata"]["labels"] = json!({"team": "other"});
+    let expect =
+        (400, 3, "existing application spec is different, use upsert flag to force update");
+    rest.refuses("POST", at, other, expect).await;
+    let unvalidated = "/api/v1/applications?validate=false&upsert=true";
+    let (status, updated) = rest.ask("POST", unvalidated, application("other")).await;
+    assert_eq!((status, &updated["spec"]["source"]["path"]), (200, &"other".into()));
+    let patch = json!({"patch": r#"{"spec":{"source":{"path":"web"}}}"#, "patchType": "merge"});
+    let (status, patched) = rest.ask("PATCH", "/api/v1/applications/web", patch).await;
+    assert_eq!((status, &patched["spec"]["source"]["path"]), (200, &"web".into()), "{patched}");
+
+    let listed = rest.get("/api/v1/applications?selector=team%3Dshop&project=default").await;
+    assert_eq!(listed["items"].as_array().map(Vec::len), Some(1));
+    let listed = rest.get("/api/v1/applications?selector=team!%3Dshop").await;
+    assert_eq!(listed["items"], json!([]));
+    let expect = (403, 7, "permission denied");
+    rest.refuses("GET", "/api/v1/applications/ghost", Value::Null, expect).await;
+    let expect = (404, 5, "applications.argoproj.io \"ghost\" not found");
+    rest.refuses("GET", "/api/v1/applications/ghost?project=default", Value::Null, expect).await;
+    let manifests = rest.get("/api/v1/applications/web/manifests").await;
+    assert_eq!(
+        (&manifests["revision"], manifests["manifests"].as_array().map(Vec::len)),
+        (&COMMIT.into(), Some(1))
+    );
+}
+
+async fn an_operation_is_written_for_the_controller(rest: &Rest) {
+    let request = json!({"prune": true, "infos": [{"name": "why", "value": "test"}]});
+    let (status, synced) = rest.ask("POST", "/api/v1/applications/web/sync", request).await;
+    assert_eq!(status, 200, "{synced}");
+    let operation = &synced["operation"];
+    assert_eq!(operation["initiatedBy"], json!({"username": "admin"}));
+    assert_eq!(
+        (&operation["sync"]["revision"], &operation["sync"]["prune"]),
+        (&COMMIT.into(), &true.into())
+    );
+    let expect = (400, 9, "another operation is already in progress");
+    rest.refuses("POST", "/api/v1/applications/web/sync", json!({}), expect).await;
+    let expect = (400, 3, "application web does not have deployment with id 7");
+    rest.refuses("POST", "/api/v1/applications/web/rollback", json!({"id": 7}), expect).await;
+    let expect = (400, 3, "Unable to terminate operation. No operation is in progress");
+    rest.refuses("DELETE", "/api/v1/applications/web/operation", Value::Null, expect).await;
+}
+
+async fn a_watch_begins_with_what_is_there(rest: &Rest) {
+    let stream = rest.open("GET", "/api/v1/stream/applications?name=web", &Value::Null).await;
+    let mut lines = BufReader::new(stream).lines();
+    let event = loop {
+        let line = lines.next_line().await.expect("a line").expect("the stream goes on");
+        if let Ok(Value::Object(event)) = serde_json::from_str(&line) {
+            break event;
+        }
+    };
+    assert_eq!(event["result"]["type"], "ADDED");
+    assert_eq!(event["result"]["application"]["metadata"]["name"], "web");
+}
+
+async fn grpc_says_the_same(rest: &Rest, token: String) {
+    let channel = Channel::from_shared(format!("http://{}", rest.address)).expect("an address");
+    let mut client = Grpc::new(channel.connect().await.expect("a connection"));
+    let version: Result<VersionMessage, _> =
+        unary(&mut client, "/version.VersionService/Version", Nothing {}, None).await;
+    assert!(version.expect("a version").version.starts_with("v3.6.0"));
+    let wrong = SessionCreateRequest {
+        username: "admin".into(),
+        password: "wrong".into(),
+        token: String::new(),
+    };
+    let refused: Result<SessionResponse, _> =
+        unary(&mut client, "/session.SessionService/Create", wrong, None).await;
+    let refused = refused.expect_err("a wrong password");
+    assert_eq!(
+        (refused.code(), refused.message()),
+        (wire::Code::Unauthenticated, "Invalid username or password")
+    );
+    let list = "/application.ApplicationService/List";
+    let stranger: Result<ApplicationList, _> =
+        unary(&mut client, list, ApplicationQuery::default(), None).await;
+    assert_eq!(stranger.expect_err("no token").message(), "no session information");
+    let apps: Result<ApplicationList, _> =
+        unary(&mut client, list, ApplicationQuery::default(), Some(&token)).await;
+    let apps = apps.expect("a list");
+    assert_eq!(apps.items.iter().map(|it| &it.metadata.name).collect::<Vec<_>>(), ["web"]);
+    let unknown: Result<Application, _> =
+        unary(&mut client, "/x.Y/Z", ApplicationQuery::default(), Some(&token)).await;
+    assert_eq!(unknown.expect_err("no such method").code(), wire::Code::Unimplemented);
+
+    let query = ApplicationQuery { name: Some("web".into()), ..ApplicationQuery::default() };
+    let mut request = tonic::Request::new(query);
+    request.metadata_mut().insert("token", token.parse().expect("a header"));
+    client.ready().await.expect("a connection");
+    let path = http::uri::PathAndQuery::from_static("/application.ApplicationService/Watch");
+    let codec: ProstCodec<ApplicationQuery, ApplicationWatchEvent> = ProstCodec::default();
+    let stream = client.server_streaming(request, path, codec).await.expect("a stream");
+    let event = stream.into_inner().message().await.expect("an event").expect("one at least");
+    assert_eq!((event.type_.as_str(), event.application.metadata.name.as_str()), ("ADDED", "web"));
+}
+
+async fn unary<Asked, Answer>(
+    client: &mut Grpc<Channel>,
+    path: &'static str,
+    asked: Asked,
+    token: Option<&str>,
+) -> Result<Answer, wire::Status>
+where
+    Asked: prost::Message + Default + 'static,
+    Answer: prost::Message + Default + 'static,
+{
+    let mut request = tonic::Request::new(asked);
+    if let Some(token) = token {
+        request.metadata_mut().insert("token", token.parse().expect("a header"));
+    }
+    client.ready().await.expect("a connection");
+    let path = http::uri::PathAndQuery::from_static(path);
+    let codec: ProstCodec<Asked, Answer> = ProstCodec::default();
+    Ok(client.unary(request, path, codec).await?.into_inner())
+}
+
+async fn a_deletion_cascades_unless_told_otherwise(rest: &Rest, client: &Client) {
+    let path = "/api/v1/applications/web?cascade=false&propagationPolicy=foreground";
+    let expect = (400, 3, "cannot set propagation policy when cascading is disabled");
+    rest.refuses("DELETE", path, Value::Null, expect).await;
+    let (status, body) = rest.ask("DELETE", "/api/v1/applications/web", Value::Null).await;
+    assert_eq!((status, body), (200, json!({})));
+    let app = rest.get("/api/v1/applications/web").await;
+    assert_eq!(app["metadata"]["finalizers"], json!(["resources-finalizer.argocd.argoproj.io"]));
+    let expect = (400, 9, "application is deleting");
+    rest.refuses("POST", "/api/v1/applications/web/sync", json!({}), expect).await;
+    let events = ApiKind::known(&GroupVersionKind::parse("v1", "Event"), "events", true);
+    let events = client.list(&events, NAMESPACE, &Selector::everything()).await;
+    let events = events.expect("events");
+    let mut told: Vec<&str> = events.iter().filter_map(|it| it.text(&["message"])).collect();
+    told.sort_unstable();
+    told.dedup();
+    let sync = format!("admin initiated sync to HEAD ({COMMIT})");
+    let expect = [
+        "admin created application",
+        "admin deleted application",
+        sync.as_str(),
+        "admin updated application spec",
+    ];
+    assert_eq!(told, expect);
+}

@@ -1,0 +1,240 @@
+//! The table of methods, and the two ways into each.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt as _, Stream, StreamExt as _, TryFutureExt as _};
+use http::{Method, Request, Response};
+use prost::Message;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tonic::Status;
+use tonic::server::Grpc;
+use tonic_prost::ProstCodec;
+
+use crate::request::{RequestError, request_json};
+use crate::rest::{Body, Rest, go_json};
+use crate::template::{Match, Template};
+use crate::{HttpBody, MESSAGE_LIMIT};
+
+/// The methods of an API. `C` is what a handler gets besides the message: the
+/// server and the caller.
+pub struct Table<C> {
+    methods: BTreeMap<&'static str, Arc<dyn Endpoint<C>>>,
+    routes: Vec<Route<C>>,
+}
+
+struct Route<C> {
+    verb: Method,
+    template: Template,
+    body: Body,
+    endpoint: Arc<dyn Endpoint<C>>,
+}
+
+/// One method.
+pub trait Endpoint<C>: Send + Sync {
+    /// Its gRPC path.
+    fn path(&self) -> &'static str;
+
+    /// Answers a gRPC request.
+    fn grpc(
+        &self,
+        context: C,
+        request: Request<HttpBody>,
+    ) -> BoxFuture<'static, Response<HttpBody>>;
+
+    /// Answers a message given as JSON.
+    fn json(&self, context: C, request: String) -> BoxFuture<'static, Result<Reply, Status>>;
+}
+
+/// An answer as JSON.
+pub enum Reply {
+    /// One message.
+    One(Vec<u8>),
+    /// Messages as they come.
+    Many(BoxStream<'static, Result<Vec<u8>, Status>>),
+}
+
+/// A REST request that found its method.
+pub struct Routed<C> {
+    /// The method.
+    pub endpoint: Arc<dyn Endpoint<C>>,
+    body: Body,
+    found: Match,
+}
+
+impl<C> Routed<C> {
+    /// Whether the body matters.
+    #[must_use]
+    pub fn has_body(&self) -> bool {
+        self.body != Body::None
+    }
+
+    /// The message of the request as JSON.
+    ///
+    /// # Errors
+    /// When the body is not JSON.
+    pub fn message(&self, query: &str, body: &[u8]) -> Result<String, RequestError> {
+        request_json(self.body, body, &self.found.variables, query)
+    }
+}
+
+impl<C: Clone + Send + Sync + 'static> Default for Table<C> {
+    fn default() -> Self {
+        Self { methods: BTreeMap::new(), routes: Vec::new() }
+    }
+}
+
+impl<C: Clone + Send + Sync + 'static> Table<C> {
+    /// A method with one answer.
+    pub fn unary<Asked, Answer, F, Fut>(
+        &mut self,
+        path: &'static str,
+        rest: impl IntoIterator<Item = Rest>,
+        handler: F,
+    ) where
+        Asked: Message + Default + DeserializeOwned + 'static,
+        Answer: Message + Serialize + 'static,
+        F: Fn(C, Asked) -> Fut + Clone + Send + Sync + 'static,
+        Fut: Future<Output = Result<Answer, Status>> + Send + 'static,
+    {
+        let types: PhantomData<fn(Asked) -> Answer> = PhantomData;
+        self.add(Arc::new(Unary { path, handler, types }), rest);
+    }
+
+    /// A method that answers as long as somebody listens.
+    pub fn stream<Asked, Answer, F, Fut, Answers>(
+        &mut self,
+        path: &'static str,
+        rest: impl IntoIterator<Item = Rest>,
+        handler: F,
+    ) where
+        Asked: Message + Default + DeserializeOwned + 'static,
+        Answer: Message + Serialize + 'static,
+        F: Fn(C, Asked) -> Fut + Clone + Send + Sync + 'static,
+        Fut: Future<Output = Result<Answers, Status>> + Send + 'static,
+        Answers: Stream<Item = Result<Answer, Status>> + Send + 'static,
+    {
+        let types: PhantomData<fn(Asked) -> Answer> = PhantomData;
+        self.add(Arc::new(Streaming { path, handler, types }), rest);
+    }
+
+    fn add(&mut self, endpoint: Arc<dyn Endpoint<C>>, rest: impl IntoIterator<Item = Rest>) {
+        for Rest { verb, template, body } in rest {
+            let template = Template::parse(template);
+            self.routes.push(Route { verb, template, body, endpoint: Arc::clone(&endpoint) });
+        }
+        drop(self.methods.insert(endpoint.path(), endpoint));
+    }
+
+    /// The method of a gRPC path.
+    #[must_use]
+    pub fn grpc(&self, path: &str) -> Option<Arc<dyn Endpoint<C>>> {
+        self.methods.get(path).cloned()
+    }
+
+    /// The method of a REST request; the most literal path wins.
+    #[must_use]
+    pub fn rest(&self, verb: &Method, path: &str) -> Option<Routed<C>> {
+        let routes = self.routes.iter().filter(|route| route.verb == *verb);
+        let found = routes.filter_map(|route| Some((route, route.template.matches(path)?)));
+        let (route, found) = found.max_by_key(|(_, found)| found.literals)?;
+        Some(Routed { endpoint: Arc::clone(&route.endpoint), body: route.body, found })
+    }
+}
+
+struct Unary<F, Asked, Answer> {
+    path: &'static str,
+    handler: F,
+    types: PhantomData<fn(Asked) -> Answer>,
+}
+
+impl<C, F, Fut, Asked, Answer> Endpoint<C> for Unary<F, Asked, Answer>
+where
+    C: Clone + Send + Sync + 'static,
+    Asked: Message + Default + DeserializeOwned + 'static,
+    Answer: Message + Serialize + 'static,
+    F: Fn(C, Asked) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = Result<Answer, Status>> + Send + 'static,
+{
+    fn path(&self) -> &'static str {
+        self.path
+    }
+
+    fn grpc(
+        &self,
+        context: C,
+        request: Request<HttpBody>,
+    ) -> BoxFuture<'static, Response<HttpBody>> {
+        let handler = self.handler.clone();
+        let service = tower::service_fn(move |request: tonic::Request<Asked>| {
+            handler(context.clone(), request.into_inner()).map_ok(tonic::Response::new)
+        });
+        async move { server::<Asked, Answer>().unary(service, request).await }.boxed()
+    }
+
+    fn json(&self, context: C, request: String) -> BoxFuture<'static, Result<Reply, Status>> {
+        let handler = self.handler.clone();
+        async move { Ok(Reply::One(go_json(&handler(context, asked(&request)?).await?))) }.boxed()
+    }
+}
+
+struct Streaming<F, Asked, Answer> {
+    path: &'static str,
+    handler: F,
+    types: PhantomData<fn(Asked) -> Answer>,
+}
+
+impl<C, F, Fut, Asked, Answer, Answers> Endpoint<C> for Streaming<F, Asked, Answer>
+where
+    C: Clone + Send + Sync + 'static,
+    Asked: Message + Default + DeserializeOwned + 'static,
+    Answer: Message + Serialize + 'static,
+    F: Fn(C, Asked) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = Result<Answers, Status>> + Send + 'static,
+    Answers: Stream<Item = Result<Answer, Status>> + Send + 'static,
+{
+    fn path(&self) -> &'static str {
+        self.path
+    }
+
+    fn grpc(
+        &self,
+        context: C,
+        request: Request<HttpBody>,
+    ) -> BoxFuture<'static, Response<HttpBody>> {
+        let handler = self.handler.clone();
+        let service = tower::service_fn(move |request: tonic::Request<Asked>| {
+            handler(context.clone(), request.into_inner()).map_ok(tonic::Response::new)
+        });
+        async move { server::<Asked, Answer>().server_streaming(service, request).await }.boxed()
+    }
+
+    fn json(&self, context: C, request: String) -> BoxFuture<'static, Result<Reply, Status>> {
+        let handler = self.handler.clone();
+        async move {
+            let answers = handler(context, asked(&request)?).await?;
+            let answers = answers.map(|it| it.map(|answer| go_json(&answer)));
+            Ok(Reply::Many(answers.boxed()))
+        }
+        .boxed()
+    }
+}
+
+fn server<Asked, Answer>() -> Grpc<ProstCodec<Answer, Asked>>
+where
+    Asked: Message + Default + 'static,
+    Answer: Message + 'static,
+{
+    Grpc::new(ProstCodec::default())
+        .max_decoding_message_size(MESSAGE_LIMIT)
+        .max_encoding_message_size(MESSAGE_LIMIT)
+}
+
+fn asked<Asked: DeserializeOwned>(request: &str) -> Result<Asked, Status> {
+    serde_json::from_str(request).map_err(|error| Status::invalid_argument(error.to_string()))
+}
