@@ -193,9 +193,12 @@ impl Test<'_> {
         read(&object.expect("just seen"))
     }
 
+    /// Synced and Healthy can be true a moment before the operation that brought it about has said its last word.
     pub(crate) async fn until_synced(&self) -> Application {
-        self.until("Synced and Healthy", |app| {
-            app.status.sync.status == "Synced" && app.status.health.status == "Healthy"
+        self.until("Synced and Healthy, no operation running", |app| {
+            let running = app.operation.is_some()
+                || app.status.operation_state.as_ref().is_some_and(|it| it.phase == "Running");
+            app.status.sync.status == "Synced" && app.status.health.status == "Healthy" && !running
         })
         .await
     }
