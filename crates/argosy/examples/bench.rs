@@ -30,7 +30,7 @@ async fn main() {
     let world = World::start(Path::new(&binary)).await;
     println!("| what | goal | measured |\n|---|---|---|");
     footprint(&world);
-    first_sync(&world).await;
+    let _repo_of_the_big_application = first_sync(&world).await;
     idle_and_drift(&world).await;
 }
 
@@ -159,7 +159,8 @@ fn footprint(world: &World) {
 }
 
 /// One application of 500 ConfigMaps against a loop that writes the same objects.
-async fn first_sync(world: &World) {
+/// Its repository must outlive it: without one the application is no longer Synced, and rightly so.
+async fn first_sync(world: &World) -> Repo {
     for namespace in ["floor", "big"] {
         kubectl(&world.cluster, &["create", "namespace", namespace]);
     }
@@ -190,6 +191,7 @@ async fn first_sync(world: &World) {
         "| first sync of {OBJECTS} ConfigMaps ÷ raw floor (10 in flight) | ≤ 1.5 | {:.2} ({ours:.2} s ÷ {floor:.2} s) |",
         ours / floor
     );
+    repo
 }
 
 /// 100 synced applications: a minute of rest, then 50 edits.
