@@ -33,6 +33,34 @@ const JSON: &str = "application/json";
 pub(crate) const APPLY_PATCH: &str = "application/apply-patch+yaml";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 const JSON_PATCH: &str = "application/json-patch+json";
+const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
+
+/// How the text of a patch is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchKind {
+    /// A list of operations.
+    Json,
+    /// Maps merge, everything else replaces, null removes.
+    Merge,
+    /// As merge, but lists of built-in kinds merge too.
+    Strategic,
+}
+
+impl PatchKind {
+    /// Reads a media type such as `application/merge-patch+json`.
+    #[must_use]
+    pub fn of_media_type(text: &str) -> Option<Self> {
+        [Self::Json, Self::Merge, Self::Strategic].into_iter().find(|it| it.media_type() == text)
+    }
+
+    pub(crate) fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => JSON_PATCH,
+            Self::Merge => MERGE_PATCH,
+            Self::Strategic => STRATEGIC_PATCH,
+        }
+    }
+}
 
 /// One API server, ready for requests. Cheap to clone; all clones share connections.
 #[derive(Clone, Debug)]
@@ -331,7 +359,8 @@ impl Client {
         subresource: Option<&str>,
         patch: &Value,
     ) -> Result<Object, RequestError> {
-        self.patch(kind.object_path(namespace, name, subresource), MERGE_PATCH, patch).await
+        self.send_patch(kind.object_path(namespace, name, subresource), PatchKind::Merge, patch)
+            .await
     }
 
     /// Runs the operations of a JSON patch on an object or one of its subresources.
@@ -346,7 +375,8 @@ impl Client {
         subresource: Option<&str>,
         operations: &Value,
     ) -> Result<Object, RequestError> {
-        self.patch(kind.object_path(namespace, name, subresource), JSON_PATCH, operations).await
+        let path = kind.object_path(namespace, name, subresource);
+        self.send_patch(path, PatchKind::Json, operations).await
     }
 
     /// Deletes an object in the background; `false` when there was none.
@@ -367,14 +397,34 @@ impl Client {
         }
     }
 
-    async fn patch(
+    /// Patches an object or one of its subresources with what a user wrote.
+    ///
+    /// # Errors
+    /// When the server says no or cannot be reached.
+    pub async fn patch(
+        &self,
+        kind: &ApiKind,
+        namespace: &str,
+        name: &str,
+        subresource: Option<&str>,
+        (how, patch): (PatchKind, &Value),
+    ) -> Result<Object, RequestError> {
+        self.send_patch(kind.object_path(namespace, name, subresource), how, patch).await
+    }
+
+    async fn send_patch(
         &self,
         path: String,
-        content_type: &str,
+        how: PatchKind,
         patch: &Value,
     ) -> Result<Object, RequestError> {
-        let ask = Ask::patch(path, content_type, json_bytes(patch));
+        let ask = Ask::patch(path, how.media_type(), json_bytes(patch));
         object_of(&self.ask(ask).await?, "PATCH")
+    }
+
+    /// Sends a request and returns once the answer begins.
+    pub(crate) async fn stream(&self, ask: Ask<'_>) -> Result<http::Response<Body>, RequestError> {
+        open(&self.inner.requests, ask).await
     }
 
     pub(crate) async fn ask(&self, ask: Ask<'_>) -> Result<Answer, RequestError> {

@@ -16,7 +16,7 @@ use tokio::task::AbortHandle;
 
 use crate::access::Access;
 use crate::changes::{Change, Changes, Subscribers};
-use crate::client::{Ask, Client, ConnectError};
+use crate::client::{Ask, Client, ConnectError, ServerVersion};
 use crate::discovery::{self, Discovered};
 use crate::exclusions::Exclusions;
 use crate::kinds::{ApiKind, Kinds};
@@ -63,6 +63,23 @@ impl StoreOptions {
 pub struct Cluster {
     pub(crate) shared: Arc<Shared>,
     _watching: Arc<StopOnDrop>,
+}
+
+/// How it goes with a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterHealth {
+    /// What the API server calls itself.
+    pub version: ServerVersion,
+    /// Is there a watch that works?
+    pub is_reached: bool,
+    /// What ails a watch, if one is interrupted.
+    pub trouble: Option<String>,
+    /// Kinds that are watched.
+    pub kinds: usize,
+    /// Objects that are known.
+    pub objects: usize,
+    /// How long ago the oldest of the lists still good was complete.
+    pub listed_ago: Option<Duration>,
 }
 
 /// What the watches and the readers have in common.
@@ -187,6 +204,12 @@ impl Cluster {
         self.shared.read().children(uid)
     }
 
+    /// What is known of everything in one namespace. Memory only.
+    #[must_use]
+    pub fn in_namespace(&self, namespace: &str) -> Vec<Known> {
+        self.shared.read().in_namespace(namespace)
+    }
+
     /// How far each watched kind can be relied on.
     #[must_use]
     pub fn continuity(&self) -> BTreeMap<GroupKind, Continuity> {
@@ -197,6 +220,29 @@ impl Cluster {
     #[must_use]
     pub fn object_count(&self) -> usize {
         self.shared.read().len()
+    }
+
+    /// How it goes with this cluster: what a list of clusters shows. Memory only.
+    #[must_use]
+    pub fn health(&self) -> ClusterHealth {
+        let kinds = self.continuity();
+        let broken = kinds.values().find_map(|it| match it {
+            Continuity::Broken { why, .. } => Some(why.clone()),
+            Continuity::Starting | Continuity::Verified { .. } => None,
+        });
+        let is_reached = kinds.values().any(|it| matches!(it, Continuity::Verified { .. }));
+        let verified_for = kinds.values().filter_map(|it| match it {
+            Continuity::Verified { lasting } => Some(*lasting),
+            Continuity::Starting | Continuity::Broken { .. } => None,
+        });
+        ClusterHealth {
+            version: self.client().version().clone(),
+            is_reached,
+            trouble: broken,
+            kinds: kinds.len(),
+            objects: self.object_count(),
+            listed_ago: verified_for.max(),
+        }
     }
 
     /// All changes from now on; see [`Changes`].

@@ -14,6 +14,8 @@ pub struct DeleteOptions {
     pub propagation: Propagation,
     /// Delete only the object with this uid, not one of the same name that came after it.
     pub uid: Option<String>,
+    /// Do not wait for a pod to end in order (`--force`).
+    pub at_once: bool,
     /// Let the server check and answer, but delete nothing.
     pub dry_run: bool,
 }
@@ -129,6 +131,9 @@ impl DeleteOptions {
         if let Some(uid) = &self.uid {
             body["preconditions"] = json!({"uid": uid});
         }
+        if self.at_once {
+            body["gracePeriodSeconds"] = json!(0);
+        }
         if self.dry_run {
             body["dryRun"] = json!(["All"]);
         }
@@ -188,10 +193,12 @@ mod tests {
         let options = DeleteOptions {
             propagation: Propagation::Foreground,
             uid: Some("u".into()),
+            at_once: true,
             dry_run: true,
         };
         let expect = json!({"apiVersion": "meta.k8s.io/v1", "kind": "DeleteOptions",
-            "propagationPolicy": "Foreground", "preconditions": {"uid": "u"}, "dryRun": ["All"]});
+            "propagationPolicy": "Foreground", "preconditions": {"uid": "u"},
+            "gracePeriodSeconds": 0, "dryRun": ["All"]});
         assert_eq!(options.body(), expect);
     }
 }

@@ -351,6 +351,11 @@ impl Store {
         children.map(|slot| self.describe(*slot)).collect()
     }
 
+    /// Everything in one namespace.
+    pub(crate) fn in_namespace(&self, namespace: &str) -> Vec<Known> {
+        self.objects.in_namespace(namespace).map(|slot| self.describe(slot)).collect()
+    }
+
     fn unverified(
         &self,
         kinds: &BTreeSet<GroupKind>,

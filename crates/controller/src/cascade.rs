@@ -19,11 +19,12 @@ const RETRY: Duration = Duration::from_secs(10);
 pub(crate) async fn delete(controller: &Controller, app: &Application) -> Next {
     let finalizer = app.cascade_finalizer()?;
     // A cluster that we do not know can hold the Application back for ever.
-    if Controller::objection_to_destination(app).is_some() {
+    let Ok(destination) = controller.destinations.find(&app.spec.destination) else {
         return release(controller, app).await;
-    }
+    };
+    let cluster = &destination.cluster;
     let instance = controller.instance_name(app);
-    let Ok(live) = live_objects(controller, &instance, &[]).await else {
+    let Ok(live) = live_objects(cluster, &instance, &[]).await else {
         return Some((Level::Live, RETRY));
     };
     match engine::cascade::next(&live, &instance) {
@@ -35,10 +36,10 @@ pub(crate) async fn delete(controller: &Controller, app: &Application) -> Next {
             } else {
                 Propagation::Foreground
             };
-            let options = DeleteOptions { propagation, uid: None, dry_run: false };
+            let options = DeleteOptions { propagation, uid: None, at_once: false, dry_run: false };
             let failures: Vec<Finding> = stream::iter(keys)
                 .map(|key| async {
-                    let done = controller.ports.cluster.delete(&key, &options).await;
+                    let done = cluster.delete(&key, &options).await;
                     done.err().map(|error| (key, error))
                 })
                 .buffer_unordered(controller.options.parallel_writes)

@@ -6,6 +6,7 @@
 
 mod apps;
 mod cascade;
+mod destinations;
 mod health;
 mod level;
 mod look;
@@ -15,7 +16,10 @@ mod perform;
 mod poll;
 mod ports;
 mod reconcile;
+mod secrets;
+mod state;
 mod status_writer;
+mod tree;
 mod watch;
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -23,21 +27,21 @@ use std::time::Instant;
 
 use api::{AppKey, Application};
 use cluster::{Client, Cluster, Randomness};
-use engine::{Concern, Finding};
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
 use runtime::{Queue, Shutdown};
 
+pub use destinations::{Destination, DestinationError};
 pub use poll::PollOptions;
 pub use ports::{Freshness, RenderRequest, Rendered, SourceError, Sources};
+pub use state::{ManagedResource, State};
 
 use apps::Apps;
+use destinations::Destinations;
 use level::Level;
 use metrics::Metrics;
 use status_writer::StatusWriter;
-
-const IN_CLUSTER_SERVER: &str = "https://kubernetes.default.svc";
-const IN_CLUSTER_NAME: &str = "in-cluster";
+use tree::Bodies;
 
 /// How a controller works.
 #[derive(Clone)]
@@ -61,7 +65,7 @@ pub struct Ports {
     pub sources: Arc<dyn Sources>,
     /// The cluster that holds the Applications.
     pub control_plane: Client,
-    /// The cluster they deploy to.
+    /// The same cluster, watched, as the destination `in-cluster`.
     pub cluster: Cluster,
 }
 
@@ -72,6 +76,8 @@ pub struct Controller {
     apps: Arc<Apps>,
     queue: Queue<AppKey, Level>,
     status_writer: StatusWriter,
+    destinations: Destinations,
+    bodies: Bodies,
     metrics: Metrics,
     last_poll: RwLock<Instant>,
 }
@@ -85,6 +91,8 @@ impl Controller {
         Self {
             status_writer: StatusWriter::new(ports.control_plane.clone(), Arc::clone(&apps)),
             metrics: Metrics::register(registry, Arc::clone(&apps), queue.clone()),
+            destinations: Destinations::in_cluster(ports.cluster.clone()),
+            bodies: Bodies::default(),
             last_poll: RwLock::new(Instant::now()),
             options,
             ports,
@@ -120,24 +128,6 @@ impl Controller {
     /// The name an Application tracks its objects by.
     fn instance_name(&self, app: &Application) -> String {
         app.instance_name(&self.options.namespace)
-    }
-
-    /// Says why the destination cannot be deployed to, if so.
-    fn objection_to_destination(app: &Application) -> Option<Finding> {
-        let destination = &app.spec.destination;
-        let server = destination.server.trim_end_matches('/');
-        let problem = match (server, destination.name.as_str()) {
-            (IN_CLUSTER_SERVER, "") | ("", IN_CLUSTER_NAME) => return None,
-            ("", "") => {
-                "spec.destination needs server or name: say which cluster to deploy to".into()
-            }
-            ("", name) => format!("there is no cluster named {name:?}"),
-            (server, "") => format!("cluster {server:?} has not been configured"),
-            (server, name) => format!(
-                "application destination can't have both name and server defined: {name} {server}"
-            ),
-        };
-        Some(Finding::new(Concern::InvalidSpec, problem))
     }
 
     fn now(&self) -> Timestamp {

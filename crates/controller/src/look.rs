@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use api::{Application, ApplicationSource, SyncOperationResource};
-use cluster::{Continuity, Live};
+use cluster::{Cluster, Continuity, Live};
 use engine::status::compared_to;
 use engine::{Comparison, Concern, Facts, Finding, Rules, Scope, compare, observe, wanted_keys};
 use object::{Object, ResourceKey};
@@ -26,6 +26,8 @@ pub(crate) struct Seen {
     pub(crate) source_types: Vec<String>,
     pub(crate) want: Vec<Object>,
     pub(crate) facts: Facts,
+    /// Where it deploys to; none if that is not known.
+    pub(crate) cluster: Option<Cluster>,
     pub(crate) comparison: Option<Comparison>,
     pub(crate) findings: Vec<Finding>,
     /// Trying again by itself may help.
@@ -76,31 +78,37 @@ pub(crate) async fn look(controller: &Controller, app: &Application, at: &At) ->
         revisions: Vec::new(),
         source_types: Vec::new(),
         want: Vec::new(),
-        facts: facts(controller, app, &[]),
+        facts: facts(controller, app, None, &[]),
+        cluster: None,
         comparison: None,
         findings: Vec::new(),
         may_pass: false,
         out_of_sight: false,
     };
-    if let Some(finding) = Controller::objection_to_destination(app) {
-        seen.findings.push(finding);
-        return seen;
-    }
+    let cluster = match controller.destinations.find(&app.spec.destination) {
+        Ok(destination) => destination.cluster,
+        Err(error) => {
+            seen.findings.push(Finding::new(Concern::InvalidSpec, error.to_string()));
+            return seen;
+        }
+    };
     let rendered = render(controller, app, at, &mut seen).await;
-    seen.facts = facts(controller, app, &seen.want);
-    observe_and_compare(controller, &mut seen, rendered).await;
+    seen.facts = facts(controller, app, Some(&cluster), &seen.want);
+    seen.cluster = Some(cluster);
+    observe_and_compare(&mut seen, rendered).await;
     seen
 }
 
 /// Looks at the cluster's side again, after something was written to it.
-pub(crate) async fn look_again(controller: &Controller, seen: &mut Seen) {
+pub(crate) async fn look_again(seen: &mut Seen) {
     seen.findings.clear();
-    observe_and_compare(controller, seen, true).await;
+    observe_and_compare(seen, true).await;
 }
 
-async fn observe_and_compare(controller: &Controller, seen: &mut Seen, rendered: bool) {
+async fn observe_and_compare(seen: &mut Seen, rendered: bool) {
+    let Some(cluster) = &seen.cluster else { return };
     let wanted = wanted_keys(&seen.want, &seen.facts);
-    match live_objects(controller, &seen.facts.instance, &wanted).await {
+    match live_objects(cluster, &seen.facts.instance, &wanted).await {
         Err(blind) => {
             seen.out_of_sight = blind.briefly;
             seen.may_pass = true;
@@ -187,10 +195,15 @@ pub(crate) fn is_comparable_with_recent(app: &Application) -> bool {
     has_commits && compared.compared_to == compared_to(app)
 }
 
-fn facts(controller: &Controller, app: &Application, want: &[Object]) -> Facts {
-    let kinds = controller.ports.cluster.kinds();
+fn facts(
+    controller: &Controller,
+    app: &Application,
+    cluster: Option<&Cluster>,
+    want: &[Object],
+) -> Facts {
+    let kinds = cluster.map(Cluster::kinds);
     let scope = |object: &Object| {
-        let kind = kinds.find(&object.group_version_kind())?;
+        let kind = kinds.as_ref()?.find(&object.group_version_kind())?;
         Some((kind.group_kind(), if kind.namespaced { Scope::Namespaced } else { Scope::Cluster }))
     };
     Facts {
@@ -208,17 +221,17 @@ pub(crate) struct Blind {
 
 /// What the application tracks and what of `wanted` exists.
 pub(crate) async fn live_objects(
-    controller: &Controller,
+    cluster: &Cluster,
     instance: &str,
     wanted: &[ResourceKey],
 ) -> Result<BTreeMap<ResourceKey, Object>, Blind> {
-    let live = controller.ports.cluster.live(instance, wanted);
+    let live = cluster.live(instance, wanted);
     if let Some(blind) = blindness(&live) {
         return Err(blind);
     }
     let mut objects: BTreeMap<_, _> =
         live.objects.iter().map(|(key, it)| (key.clone(), it.object())).collect();
-    for (key, fetched) in controller.ports.cluster.fetch(live.unknown).await {
+    for (key, fetched) in cluster.fetch(live.unknown).await {
         match fetched {
             Ok(Some(found)) => drop(objects.insert(key, found.object())),
             Ok(None) => {}

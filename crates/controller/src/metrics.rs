@@ -48,7 +48,7 @@ impl Metrics {
     pub(crate) fn passed(&self, key: &AppKey, took: Duration) {
         let labels = ReconcileLabels {
             namespace: key.namespace.clone(),
-            dest_server: crate::IN_CLUSTER_SERVER.into(),
+            dest_server: api::names::IN_CLUSTER_SERVER.into(),
         };
         self.reconcile.get_or_create(&labels).observe(took.as_secs_f64());
     }
@@ -89,7 +89,7 @@ fn app_labels(app: &Application) -> [(&'static str, String); 10] {
         ("project", app.spec.project_name().to_owned()),
         ("autosync_enabled", engine::decide::automated(app).is_some().to_string()),
         ("repo", repo),
-        ("dest_server", crate::IN_CLUSTER_SERVER.into()),
+        ("dest_server", api::names::IN_CLUSTER_SERVER.into()),
         ("dest_namespace", app.spec.destination.namespace.clone()),
         ("sync_status", or_unknown(&app.status.sync.status)),
         ("health_status", or_unknown(&app.status.health.status)),

@@ -46,7 +46,7 @@ pub(crate) async fn advance(
     }
     let mut at_pinned = look(controller, app, &At::Revisions(pinned)).await;
     let wake_at = sync(controller, base, app, &mut at_pinned, state).await;
-    look_again(controller, seen).await;
+    look_again(seen).await;
     wake_at
 }
 
@@ -57,7 +57,8 @@ async fn sync(
     seen: &mut Seen,
     mut state: OperationState,
 ) -> Option<Timestamp> {
-    let Some(comparison) = seen.comparison.as_ref().filter(|_| seen.is_verified()) else {
+    let verified = seen.comparison.as_ref().filter(|_| seen.is_verified());
+    let Some((comparison, cluster)) = verified.zip(seen.cluster.clone()) else {
         let reasons: Vec<&str> = seen.findings.iter().map(|it| it.message.as_str()).collect();
         end(app, state, "Error", reasons.join("; "), controller.now());
         return None;
@@ -79,7 +80,7 @@ async fn sync(
 
     let keys: Vec<ResourceKey> = plan.tasks().map(|task| task.id.key.clone()).collect();
     loop {
-        let Ok(live) = live_objects(controller, &seen.facts.instance, &keys).await else {
+        let Ok(live) = live_objects(&cluster, &seen.facts.instance, &keys).await else {
             return Some(controller.now() + BLIND_RETRY);
         };
         let look = Look { live: &live, health: &Bundled, now: controller.now() };
@@ -87,13 +88,13 @@ async fn sync(
         progress.extend(advice.learned);
         match advice.step {
             Step::Run(moves) => {
-                progress.extend(perform(controller, &moves, options.dry_run).await);
+                progress.extend(perform(controller, &cluster, &moves, options.dry_run).await);
             }
             Step::Wait { message, until } => {
                 state.message = message;
                 record(app, &mut state, &plan, &progress, seen);
                 app.status.operation_state = Some(state);
-                look_again(controller, seen).await;
+                look_again(seen).await;
                 return until;
             }
             Step::Done { message } => {
@@ -108,7 +109,7 @@ async fn sync(
             }
         }
     }
-    look_again(controller, seen).await;
+    look_again(seen).await;
     app.status.operation_state.as_ref().and_then(retries_at)
 }
 

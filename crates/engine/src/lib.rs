@@ -23,6 +23,7 @@ pub mod plan;
 pub mod project;
 pub mod status;
 pub mod step;
+pub mod tree;
 pub mod windows;
 
 pub use cascade::CascadeStep;

@@ -108,6 +108,15 @@ impl Objects {
         })
     }
 
+    pub(super) fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = Slot> {
+        let namespace = self.namespaces.ids.get(namespace).copied();
+        let entries = self.entries.iter().enumerate();
+        entries.filter_map(move |(slot, entry)| {
+            let slot = Slot::try_from(slot).expect("slots are counted in 32 bits");
+            entry.as_ref().filter(|it| Some(it.namespace) == namespace).map(|_| slot)
+        })
+    }
+
     pub(super) fn of_application(&self, application: &str) -> impl Iterator<Item = Slot> {
         self.by_application.get(application).into_iter().flatten().copied()
     }

@@ -149,6 +149,7 @@ fn kinds_come_and_go_and_come_back_with_another_scope() {
             let options = cluster::DeleteOptions {
                 propagation: cluster::Propagation::Background,
                 uid: None,
+                at_once: false,
                 dry_run: false,
             };
             cluster.delete(&definition, &options).await.expect("deleted");

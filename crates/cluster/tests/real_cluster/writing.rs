@@ -14,7 +14,12 @@ async fn refused(place: &Place, manifest: Value, options: &ApplyOptions) -> Appl
 }
 
 fn in_background() -> DeleteOptions {
-    DeleteOptions { propagation: Propagation::Background, uid: None, dry_run: false }
+    DeleteOptions {
+        propagation: Propagation::Background,
+        uid: None,
+        at_once: false,
+        dry_run: false,
+    }
 }
 
 #[test]

@@ -1,0 +1,156 @@
+//! What readers in this process may ask: both sides of an Application, its
+//! resource tree, its cluster. Nothing is stored for them; a look is cheap
+//! because renders are remembered and the live side is in memory.
+
+use api::{AppKey, Application, ApplicationDestination, ApplicationTree, ResourceDiff};
+use engine::marks::{Role, role};
+use engine::{Comparison, Finding};
+use object::{Object, ResourceKey};
+use serde_json::Value;
+
+use crate::Controller;
+use crate::destinations::{Destination, DestinationError};
+use crate::level::Level;
+use crate::look::{At, look};
+use crate::secrets;
+
+/// Both sides of an Application, as last compared.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// The commits it was compared with, one per source; empty if that failed.
+    pub revisions: Vec<String>,
+    /// Its objects, in key order. Secrets show signs instead of values.
+    pub resources: Vec<ManagedResource>,
+    /// What stood in the way of a whole answer, if something did.
+    pub findings: Vec<Finding>,
+}
+
+/// One object of an Application from both sides.
+#[derive(Clone, Debug)]
+pub struct ManagedResource {
+    /// Which object.
+    pub key: ResourceKey,
+    /// What git wants; none if it no longer does.
+    pub want: Option<Object>,
+    /// What the cluster has; none if it lacks it.
+    pub live: Option<Object>,
+    /// What the cluster has, without what does not count.
+    pub normalized_live: Option<Object>,
+    /// What the cluster would have after a sync.
+    pub predicted_live: Option<Object>,
+    /// Is it a hook?
+    pub hook: bool,
+    /// Do the two sides differ?
+    pub modified: bool,
+}
+
+impl Controller {
+    /// Looks at both sides of an Application.
+    pub async fn compared(&self, app: &Application) -> State {
+        let seen = look(self, app, &At::Target(Level::Live)).await;
+        let comparison = seen.comparison.unwrap_or_default();
+        State {
+            revisions: seen.revisions,
+            resources: managed(&comparison),
+            findings: seen.findings,
+        }
+    }
+
+    /// The resource tree of an Application.
+    ///
+    /// # Errors
+    /// When its cluster is not known.
+    pub async fn tree(&self, app: &Application) -> Result<ApplicationTree, DestinationError> {
+        let destination = self.destination(&app.spec.destination)?;
+        let seen = look(self, app, &At::Target(Level::Live)).await;
+        let comparison = seen.comparison.unwrap_or_default();
+        Ok(crate::tree::tree(&destination.cluster, &comparison, &[], &self.bodies).await)
+    }
+
+    /// The cluster that a destination names.
+    ///
+    /// # Errors
+    /// When there is no such cluster.
+    pub fn destination(
+        &self,
+        wanted: &ApplicationDestination,
+    ) -> Result<Destination, DestinationError> {
+        self.destinations.find(wanted)
+    }
+
+    /// Every cluster that Applications may deploy to.
+    #[must_use]
+    pub fn all_destinations(&self) -> Vec<Destination> {
+        self.destinations.all()
+    }
+
+    /// Asks for a look at an Application, as fresh as can be; with `hard` also
+    /// what is remembered of its sources is not trusted.
+    pub fn refresh(&self, app: AppKey, hard: bool) {
+        self.queue.add(app, if hard { Level::Hard } else { Level::Latest });
+    }
+}
+
+fn managed(comparison: &Comparison) -> Vec<ManagedResource> {
+    let resource = |(key, compared): (&ResourceKey, &engine::Compared)| {
+        let mut want = compared.pair.want().cloned();
+        let mut live = compared.pair.live().cloned().map(without_field_sets);
+        let mut predicted = match (&want, &live) {
+            (Some(want), Some(live)) => overlay(live, want),
+            (want, _) => want.clone(),
+        };
+        let mut sides: Vec<&mut Object> =
+            want.iter_mut().chain(live.iter_mut()).chain(predicted.iter_mut()).collect();
+        secrets::hide(&mut sides);
+        ManagedResource {
+            hook: matches!(role(compared.pair.either()), Role::Hook(_)),
+            modified: compared.is_out_of_sync(),
+            key: key.clone(),
+            normalized_live: live.clone(),
+            predicted_live: predicted,
+            want,
+            live,
+        }
+    };
+    comparison.items.iter().map(resource).collect()
+}
+
+/// Nobody reads them, and they are half of an object.
+fn without_field_sets(mut live: Object) -> Object {
+    if let Some(metadata) = live.fields_mut().get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    live
+}
+
+fn overlay(live: &Object, want: &Object) -> Option<Object> {
+    let live = Value::Object(live.fields().clone());
+    let want = Value::Object(want.fields().clone());
+    Object::from_value(object::patch::merge::apply(&live, &want)).ok()
+}
+
+impl ManagedResource {
+    /// As the API shows it: each side as JSON text, `null` where there is none.
+    #[must_use]
+    pub fn to_api(&self) -> ResourceDiff {
+        let text = |side: &Option<Object>| {
+            serde_json::to_string(side).expect("a tree of JSON values has only string keys")
+        };
+        let live = self.live.as_ref();
+        let version = live.and_then(|it| it.text(&["metadata", "resourceVersion"]));
+        ResourceDiff {
+            group: self.key.group.clone(),
+            kind: self.key.kind.clone(),
+            namespace: self.key.namespace.clone(),
+            name: self.key.name.clone(),
+            target_state: text(&self.want),
+            live_state: text(&self.live),
+            diff: String::new(),
+            hook: self.hook,
+            normalized_live_state: text(&self.normalized_live),
+            predicted_live_state: text(&self.predicted_live),
+            resource_version: version.unwrap_or_default().into(),
+            modified: self.modified,
+        }
+    }
+}
