@@ -12,7 +12,7 @@ use crate::shell::{cargo, output, root};
 
 /// What each crate may depend on among ours. Arrows point down only; a crate
 /// that is not listed here may not exist.
-const ARROWS: [(&str, &[&str]); 19] = [
+const ARROWS: [(&str, &[&str]); 20] = [
     ("gocompat", &[]),
     ("object", &["gocompat"]),
     ("api", &[]),
@@ -22,6 +22,7 @@ const ARROWS: [(&str, &[&str]); 19] = [
     ("kustomize", &["gocompat", "object"]),
     ("render", &["api", "gocompat", "helm", "kustomize", "object"]),
     ("engine", &["api", "gocompat", "lua", "object"]),
+    ("rbac", &["gocompat"]),
     ("runtime", &[]),
     ("cluster", &["engine", "gocompat", "object", "runtime"]),
     ("repo-server", &["api", "gocompat", "object", "render", "runtime"]),
@@ -41,8 +42,18 @@ const ARROWS: [(&str, &[&str]); 19] = [
 ];
 
 /// Crates whose results depend on their arguments alone.
-const PURE: [&str; 9] =
-    ["api", "engine", "gocompat", "helm", "kustomize", "lua", "object", "render", "template"];
+const PURE: [&str; 10] = [
+    "api",
+    "engine",
+    "gocompat",
+    "helm",
+    "kustomize",
+    "lua",
+    "object",
+    "rbac",
+    "render",
+    "template",
+];
 
 /// What a pure crate may not reach, however indirectly.
 const IMPURE: [&str; 7] = ["tokio", "kube", "kube-client", "reqwest", "hyper", "gix", "tracing"];

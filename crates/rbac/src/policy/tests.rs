@@ -1,0 +1,128 @@
+use super::*;
+
+const TEAM: &str = "
+p, role:dev, applications, *, dev-*/*, allow
+p, role:dev, applications, delete, dev-*/*, deny
+p, role:root, *, *, *, allow
+g, ann, role:dev
+g, sales, role:dev
+p, unbound, applications, get, */*, allow
+";
+
+fn options(default_role: &str) -> Options {
+    Options { default_role: default_role.into(), ..Options::default() }
+}
+
+/// `request` is `resource action object`.
+#[track_caller]
+fn check(policy: &str, default_role: &str, who: (&str, &[&str]), request: &str, expect: bool) {
+    let policy = Policy::new(policy, options(default_role)).0;
+    let groups: Vec<String> = who.1.iter().map(|it| (*it).to_owned()).collect();
+    let shop = "p, proj:shop:ci, projects, get, shop, allow\n\
+                p, proj:shop:ci, applications, sync, shop/*, allow\n\
+                g, builders, proj:shop:ci";
+    let [resource, action, object] = request.split(' ').collect::<Vec<_>>()[..] else {
+        panic!("three words")
+    };
+    let project = |name: &str| policy.project(shop).0.filter(|_| name == "shop").map(Arc::new);
+    let request = Request { resource, action, object };
+    let allowed = policy.allows(&Who { name: who.0, groups: &groups }, &request, project);
+    assert_eq!(allowed, expect);
+}
+
+#[test]
+fn a_deny_cancels_allows_of_the_same_subject_only() {
+    check(TEAM, "", ("ann", &[]), "applications get dev-1/web", true);
+    check(TEAM, "", ("ann", &[]), "applications delete dev-1/web", false);
+    check(TEAM, "role:root", ("ann", &[]), "applications delete dev-1/web", true);
+}
+
+#[test]
+fn a_group_counts_when_it_has_a_role() {
+    check(TEAM, "", ("bob", &["sales"]), "applications sync dev-1/web", true);
+    check(TEAM, "", ("bob", &["unbound"]), "applications get dev-1/web", false);
+    check(TEAM, "", ("unbound", &[]), "applications get dev-1/web", true);
+}
+
+#[test]
+fn the_admin_may_everything_but_call_extensions() {
+    check("", "", ("admin", &[]), "applications action/apps/Deployment/restart a/b", true);
+    check("", "", ("admin", &[]), "clusters get https://x", true);
+    check("", "", ("admin", &[]), "extensions invoke metrics", false);
+    check("", "", ("ann", &[]), "applications get a/b", false);
+    check("", "role:readonly", ("ann", &[]), "applications get a/b", true);
+}
+
+#[test]
+fn project_roles_count_in_their_project() {
+    check("", "", ("proj:shop:ci", &[]), "applications sync shop/web", true);
+    check("", "", ("proj:shop:ci", &[]), "projects get shop", true);
+    check("", "", ("proj:shop:ci", &[]), "applications sync other/web", false);
+    check("", "", ("proj:other:ci", &[]), "applications sync shop/web", false);
+    check("", "", ("bob", &["builders"]), "applications sync shop/web", true);
+    check("", "", ("bob", &["builders"]), "applications delete shop/web", false);
+}
+
+#[test]
+fn a_deny_of_the_operator_beats_a_project_role() {
+    let policy = "p, proj:shop:ci, applications, sync, shop/web, deny";
+    check(policy, "", ("proj:shop:ci", &[]), "applications sync shop/web", false);
+    check(policy, "", ("proj:shop:ci", &[]), "applications sync shop/api", true);
+}
+
+#[test]
+fn roles_of_roles_are_followed_ten_levels_deep_and_circles_end() {
+    use std::fmt::Write as _;
+    let mut chain = String::from("g, r0, r0\ng, r3, r1\n");
+    for level in 0..11 {
+        let _ = writeln!(chain, "g, r{level}, r{}", level + 1);
+    }
+    let with = |last: &str| format!("{chain}p, {last}, logs, get, a/b, allow");
+    check(&with("r10"), "", ("r0", &[]), "logs get a/b", true);
+    check(&with("r11"), "", ("r0", &[]), "logs get a/b", false);
+}
+
+#[test]
+fn rules_without_a_subject_are_for_everybody() {
+    check("p, , logs, get, a/b, allow", "", ("ann", &[]), "logs get a/b", true);
+}
+
+#[test]
+fn nothing_is_refused_where_policies_are_switched_off() {
+    let options = Options { is_enforced: false, ..Options::default() };
+    let request = Request { resource: "clusters", action: "delete", object: "x" };
+    assert!(Policy::new("", options).0.allows(&Who::default(), &request, |_| None));
+}
+
+#[track_caller]
+fn check_findings(policy: &str, expect: &[&str]) {
+    let (_, findings) = Policy::new(policy, options(""));
+    let told: Vec<String> =
+        findings.iter().map(|it| format!("{}: {}", it.line, it.message)).collect();
+    assert_eq!(told, expect);
+}
+
+#[test]
+fn mistakes_are_told_with_their_line() {
+    check_findings(
+        "p, ann, aplications, get, */*, allow",
+        &["1: there is no resource \"aplications\""],
+    );
+    check_findings("\np, ann, logs, read, */*, allow", &["2: there is no action \"read\""]);
+    check_findings(
+        "p, ann, logs, get, [, maybe",
+        &[
+            "1: the effect is neither allow nor deny, so the line does nothing",
+            "1: the pattern \"[\" cannot be read and matches nothing",
+        ],
+    );
+    check_findings("g, ann, role:ghost", &["0: no line says what role:ghost may do"]);
+    check_findings("g, ann, role:admin", &[]);
+}
+
+#[test]
+fn an_unreadable_line_voids_the_operators_policy_but_not_the_built_in_one() {
+    let policy = "p, ann, logs, get, a/b, allow\nthis is no line";
+    check(policy, "", ("ann", &[]), "logs get a/b", false);
+    check(policy, "", ("admin", &[]), "logs get a/b", true);
+}
