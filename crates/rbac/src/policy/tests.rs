@@ -1,3 +1,5 @@
+//! Who is allowed what, and what is told about a policy.
+
 use super::*;
 
 const TEAM: &str = "
