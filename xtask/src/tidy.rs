@@ -29,7 +29,17 @@ const ARROWS: [(&str, &[&str]); 20] = [
     ("controller", &["api", "cluster", "engine", "lua", "object", "render", "runtime"]),
     (
         "argosy",
-        &["api", "cluster", "controller", "gocompat", "object", "render", "repo-server", "runtime"],
+        &[
+            "api",
+            "api-server",
+            "cluster",
+            "controller",
+            "gocompat",
+            "object",
+            "render",
+            "repo-server",
+            "runtime",
+        ],
     ),
     ("wire", &["api", "gocompat", "object"]),
     (

@@ -66,7 +66,12 @@ impl World {
         let log = std::fs::File::create(folder.path().join("argosy.log")).expect("a log");
         let product = Command::new(binary)
             .args(["run", "--namespace=argocd", "--app-resync=10s", "--app-resync-jitter=0s"])
-            .args(["--metrics-address=127.0.0.1", "--metrics-port=18482", "--kubeconfig"])
+            .args([
+                "--metrics-address=127.0.0.1",
+                "--metrics-port=18482",
+                "--port=0",
+                "--kubeconfig",
+            ])
             .arg(cluster.kubeconfig_path())
             .arg("--data-dir")
             .arg(folder.path().join("data"))

@@ -1,5 +1,6 @@
 //! The binary: picks a command.
 
+mod api;
 mod crds;
 mod run;
 mod sources;

@@ -14,6 +14,7 @@ use prometheus_client::registry::Registry;
 use repo_server::RepoServer;
 use runtime::{LogFormat, Shutdown, serve_metrics, start_logging};
 
+use crate::api::ApiOptions;
 use crate::sources::InProcess;
 
 const CONNECT_RETRY: Duration = Duration::from_secs(2);
@@ -64,6 +65,8 @@ pub(crate) struct Options {
         default_value_t = 20
     )]
     kubectl_parallelism_limit: usize,
+    #[command(flatten)]
+    api: ApiOptions,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -97,11 +100,13 @@ async fn start(options: Options) -> anyhow::Result<()> {
     let cluster = Cluster::start_with(client.clone(), StoreOptions::new(tracked_by)).await?;
 
     let mut registry = Registry::default();
-    let ports = Ports {
-        sources: Arc::new(InProcess(repositories)),
-        control_plane: client,
+    let sources = Arc::new(InProcess(repositories));
+    let api_ports = api_server::Ports {
+        sources: sources.clone(),
+        control_plane: client.clone(),
         cluster: cluster.clone(),
     };
+    let ports = Ports { sources, control_plane: client, cluster: cluster.clone() };
     let controller_options = controller::Options {
         namespace: namespace.clone(),
         workers: options.status_processors,
@@ -118,7 +123,8 @@ async fn start(options: Options) -> anyhow::Result<()> {
     tracing::info!(
         server = access.server(), namespace, %metrics, took = ?began.elapsed(), "argosy runs"
     );
-    controller.run(&shutdown).await;
+    let api = options.api.start(&namespace, api_ports, &shutdown).await?;
+    tokio::join!(controller.run(&shutdown), api.run());
     tracing::info!("argosy ends");
     Ok(())
 }
