@@ -3,7 +3,7 @@
 //! Whatever cannot be established becomes a finding; a look always has an
 //! answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use api::{Application, ApplicationSource, SyncOperationResource};
@@ -43,7 +43,10 @@ impl Seen {
     }
 
     /// The objects that an operation names; none when it is about all.
-    pub(crate) fn selection(&self, named: &[SyncOperationResource]) -> Option<Vec<ResourceKey>> {
+    pub(crate) fn selection(
+        &self,
+        named: &[SyncOperationResource],
+    ) -> Option<BTreeSet<ResourceKey>> {
         if named.is_empty() {
             return None;
         }
@@ -210,6 +213,7 @@ fn facts(
         instance: controller.instance_name(app),
         destination_namespace: app.spec.destination.namespace.clone(),
         scopes: want.iter().filter_map(scope).collect(),
+        versions: BTreeMap::new(),
     }
 }
 

@@ -63,7 +63,7 @@ async fn sync(
         end(app, state, "Error", reasons.join("; "), controller.now());
         return None;
     };
-    let options = options(&state, seen, controller.now());
+    let options = options(app, &state, seen, controller.now());
     let plan = plan(comparison, &options);
     let mut progress = progress_of(&state);
     record(app, &mut state, &plan, &progress, seen);
@@ -83,7 +83,8 @@ async fn sync(
         let Ok(live) = live_objects(&cluster, &seen.facts.instance, &keys).await else {
             return Some(controller.now() + BLIND_RETRY);
         };
-        let look = Look { live: &live, health: &Bundled, now: controller.now() };
+        let look =
+            Look { live: &live, health: &Bundled, dry_run: options.dry_run, now: controller.now() };
         let advice = step(&plan, &progress, look);
         progress.extend(advice.learned);
         match advice.step {
@@ -142,20 +143,13 @@ fn pinned_revisions(state: &OperationState) -> Vec<String> {
     begun.map(named).filter(is_named).or(asked.map(named).filter(is_named)).unwrap_or_default()
 }
 
-fn options(state: &OperationState, seen: &Seen, now: Timestamp) -> SyncOptions {
+fn options(app: &Application, state: &OperationState, seen: &Seen, now: Timestamp) -> SyncOptions {
     let sync = state.operation.sync.clone().unwrap_or_default();
-    let asks = |option: &str| sync.sync_options.iter().any(|it| it == option);
-    let strategy = sync.sync_strategy.as_ref();
-    let selection = seen.selection(&sync.resources);
+    let revision = seen.revisions.first().map(String::as_str).unwrap_or_default();
+    let started_at = state.started_at.timestamp().unwrap_or(now);
     SyncOptions {
-        prune: sync.prune,
-        prune_last: asks("PruneLast=true"),
-        selection,
-        hooks: strategy.is_none_or(|it| it.apply.is_none()),
-        dry_run: sync.dry_run,
-        force_apply: false,
-        revision: seen.revisions.first().cloned().unwrap_or_default(),
-        started_at: state.started_at.timestamp().unwrap_or(now),
+        selection: seen.selection(&sync.resources),
+        ..SyncOptions::of(app, &sync, revision, started_at)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use object::{GroupKind, Object, ResourceKey};
+use object::{GroupKind, GroupVersionKind, Object, ResourceKey};
 
 use crate::diff::{Difference, diff};
 use crate::finding::{Concern, Finding};
@@ -20,6 +20,9 @@ pub struct Facts {
     pub destination_namespace: String,
     /// Scope of every kind that occurs. A kind the cluster does not serve is absent.
     pub scopes: BTreeMap<GroupKind, Scope>,
+    /// The versions of each kind that the cluster serves, the preferred one
+    /// first. Empty when nobody asked; then only a kind without scope is missing.
+    pub versions: BTreeMap<GroupKind, Vec<String>>,
 }
 
 /// Does a kind live in namespaces?
@@ -47,6 +50,9 @@ pub struct Comparison {
     pub items: BTreeMap<ResourceKey, Compared>,
     /// Hooks that git holds; they are run, not compared.
     pub hooks: Vec<Object>,
+    /// Kinds that git wants and the cluster does not serve, with what it serves
+    /// instead: another version, or a kind of the same name in another group.
+    pub unserved: BTreeMap<GroupVersionKind, Option<GroupVersionKind>>,
 }
 
 /// One object of the application, judged.
@@ -104,6 +110,7 @@ pub fn compare(
     facts: &Facts,
 ) -> (Comparison, Vec<Finding>) {
     let mut findings = Vec::new();
+    let unserved = unserved_kinds(&want, facts);
     let (members, hooks) = sort_by_role(want, facts, &mut findings);
     let live = live
         .into_iter()
@@ -121,7 +128,43 @@ pub fn compare(
             (key, compared)
         })
         .collect();
-    (Comparison { items, hooks }, findings)
+    (Comparison { items, hooks, unserved }, findings)
+}
+
+fn unserved_kinds(
+    want: &[Object],
+    facts: &Facts,
+) -> BTreeMap<GroupVersionKind, Option<GroupVersionKind>> {
+    let kinds: BTreeSet<GroupVersionKind> = want.iter().map(Object::group_version_kind).collect();
+    kinds
+        .into_iter()
+        .filter(|kind| !facts.serves(kind))
+        .map(|kind| {
+            let instead = facts.served_instead_of(&kind);
+            (kind, instead)
+        })
+        .collect()
+}
+
+impl Facts {
+    fn serves(&self, kind: &GroupVersionKind) -> bool {
+        let group_kind = kind.group_kind();
+        match self.versions.get(&group_kind) {
+            Some(versions) => versions.contains(&kind.version),
+            None => self.versions.is_empty() && self.scopes.contains_key(&group_kind),
+        }
+    }
+
+    fn served_instead_of(&self, kind: &GroupVersionKind) -> Option<GroupVersionKind> {
+        let same_group = self.versions.get_key_value(&kind.group_kind());
+        let (served, versions) =
+            same_group.or_else(|| self.versions.iter().find(|(it, _)| it.kind == kind.kind))?;
+        Some(GroupVersionKind {
+            group: served.group.clone(),
+            version: versions.first()?.clone(),
+            kind: served.kind.clone(),
+        })
+    }
 }
 
 /// What there is, when git's side cannot be had: nothing is judged, but health
@@ -139,7 +182,7 @@ pub fn observe(live: BTreeMap<ResourceKey, Object>, rules: Rules<'_>, facts: &Fa
     let tracked =
         live.into_iter().filter(|(key, object)| marks::belongs_to(object, key, &facts.instance));
     let items = tracked.map(|(key, live)| (key, judged(live))).collect();
-    Comparison { items, hooks: Vec::new() }
+    Comparison { items, ..Comparison::default() }
 }
 
 /// The keys that git wants, scoped as [`compare`] will scope them: what to ask
@@ -272,6 +315,7 @@ mod tests {
             instance: "app".into(),
             destination_namespace: "web".into(),
             scopes: scopes.map(|(kind, scope)| (GroupKind::new("", kind), scope)).into(),
+            versions: BTreeMap::new(),
         }
     }
 

@@ -283,7 +283,7 @@ mod tests {
             };
             items.insert(key, Compared { pair, verdict, health: None });
         }
-        Comparison { items, hooks: Vec::new() }
+        Comparison { items, ..Comparison::default() }
     }
 
     #[track_caller]

@@ -93,7 +93,8 @@ impl HealthRules for BuiltinOnly {
 /// The health of a live object; none if its kind has no rule.
 #[must_use]
 pub fn health(object: &Object, rules: &dyn HealthRules) -> Option<Health> {
-    if object.at(&["metadata", "deletionTimestamp"]).is_some() && !has_hook_finalizer(object) {
+    if object.at(&["metadata", "deletionTimestamp"]).is_some() && !marks::has_hook_finalizer(object)
+    {
         return Some(Health::progressing("Pending deletion"));
     }
     rules.judge(object).or_else(|| builtin(object))
@@ -140,10 +141,6 @@ pub fn has_observed_latest(object: &Object) -> bool {
     let generation = object.integer(&["metadata", "generation"]);
     let observed = object.integer(&["status", "observedGeneration"]);
     matches!((generation, observed), (Some(generation), Some(observed)) if observed >= generation)
-}
-
-fn has_hook_finalizer(object: &Object) -> bool {
-    object.list(&["metadata", "finalizers"]).iter().any(|name| name == marks::HOOK_FINALIZER)
 }
 
 fn condition<'o>(object: &'o Object, kind: &str) -> Option<&'o Value> {

@@ -25,6 +25,7 @@ pub mod status;
 pub mod step;
 pub mod tree;
 pub mod windows;
+pub mod writing;
 
 pub use cascade::CascadeStep;
 pub use compare::{
@@ -35,6 +36,7 @@ pub use finding::{Concern, Finding};
 pub use health::{Health, HealthCode, HealthRules, health};
 pub use marks::Phase;
 pub use pair::Pair;
-pub use plan::{Action, Plan, SyncOptions, Task, TaskId, plan};
+pub use plan::{Action, HookRun, Plan, Task, TaskId, plan};
 pub use status::{Established, status};
-pub use step::{Advice, Look, Move, Outcome, Progress, Step, step};
+pub use step::{Advice, Look, Move, Outcome, Progress, Step, step, terminate};
+pub use writing::{Consent, NamespaceWish, Propagation, SyncOptions, Way, Writing};

@@ -1,21 +1,12 @@
 //! What annotations on a manifest ask of a sync: wave, hook, options.
 
+use api::names;
 use object::{Object, ResourceKey};
+use serde_json::{Value, json};
 
-pub(crate) const TRACKING_ID: &str = "argocd.argoproj.io/tracking-id";
-const SYNC_WAVE: &str = "argocd.argoproj.io/sync-wave";
-const HELM_HOOK_WEIGHT: &str = "helm.sh/hook-weight";
-const SYNC_OPTIONS: &str = "argocd.argoproj.io/sync-options";
-const COMPARE_OPTIONS: &str = "argocd.argoproj.io/compare-options";
-const HOOK: &str = "argocd.argoproj.io/hook";
-const HOOK_DELETE_POLICY: &str = "argocd.argoproj.io/hook-delete-policy";
-const HELM_HOOK: &str = "helm.sh/hook";
-const HELM_HOOK_DELETE_POLICY: &str = "helm.sh/hook-delete-policy";
+use crate::writing::Consent;
+
 const HELM_RESOURCE_POLICY: &str = "helm.sh/resource-policy";
-const IGNORE_HEALTH_CHECK: &str = "argocd.argoproj.io/ignore-healthcheck";
-
-/// Put on hooks so that they cannot vanish before their result was seen.
-pub const HOOK_FINALIZER: &str = "argocd.argoproj.io/hook-finalizer";
 
 /// Whose object it is, as its tracking id says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +33,7 @@ impl Tracking<'_> {
 /// Reads the tracking id, `instance:group/kind:namespace/name`.
 #[must_use]
 pub fn tracking(object: &Object) -> Option<Tracking<'_>> {
-    let (instance, subject) = object.annotation(TRACKING_ID)?.split_once(':')?;
+    let (instance, subject) = object.annotation(names::ANNOTATION_TRACKING_ID)?.split_once(':')?;
     Some(Tracking { instance, subject })
 }
 
@@ -103,9 +94,9 @@ pub enum Role {
 /// Reads the role from Argo CD's hook annotation or, without one, from Helm's.
 #[must_use]
 pub fn role(object: &Object) -> Role {
-    let (words, read): (_, fn(&str) -> HookWord) = match object.annotation(HOOK) {
+    let (words, read): (_, fn(&str) -> HookWord) = match object.annotation(names::ANNOTATION_HOOK) {
         Some(words) => (words, argo_hook),
-        None => match object.annotation(HELM_HOOK) {
+        None => match object.annotation(names::ANNOTATION_HELM_HOOK) {
             Some(words) => (words, helm_hook),
             None => return Role::Member,
         },
@@ -161,7 +152,9 @@ pub struct HookDeletePolicy {
 pub fn hook_delete_policy(object: &Object) -> HookDeletePolicy {
     let mut policy =
         HookDeletePolicy { before_creation: false, on_success: false, on_failure: false };
-    for word in list(object, HOOK_DELETE_POLICY).chain(list(object, HELM_HOOK_DELETE_POLICY)) {
+    for word in list(object, names::ANNOTATION_HOOK_DELETE_POLICY)
+        .chain(list(object, names::ANNOTATION_HELM_HOOK_DELETE_POLICY))
+    {
         match word {
             "BeforeHookCreation" | "before-hook-creation" => policy.before_creation = true,
             "HookSucceeded" | "hook-succeeded" => policy.on_success = true,
@@ -175,11 +168,29 @@ pub fn hook_delete_policy(object: &Object) -> HookDeletePolicy {
     policy
 }
 
+/// Keeps a hook from vanishing before its result was seen.
+pub(crate) fn add_hook_finalizer(hook: &mut Object) {
+    if has_hook_finalizer(hook) {
+        return;
+    }
+    let metadata = hook.fields_mut().entry("metadata").or_insert_with(|| json!({}));
+    match metadata.get_mut("finalizers").and_then(Value::as_array_mut) {
+        Some(finalizers) => finalizers.push(json!(names::FINALIZER_HOOK)),
+        None => metadata["finalizers"] = json!([names::FINALIZER_HOOK]),
+    }
+}
+
+/// Is the hook held until its result was seen?
+#[must_use]
+pub fn has_hook_finalizer(object: &Object) -> bool {
+    object.list(&["metadata", "finalizers"]).iter().any(|name| name == names::FINALIZER_HOOK)
+}
+
 /// The wave: Argo CD's annotation, else Helm's hook weight, else 0. What is no
 /// number is passed over.
 #[must_use]
 pub fn wave(object: &Object) -> i32 {
-    [SYNC_WAVE, HELM_HOOK_WEIGHT]
+    [names::ANNOTATION_SYNC_WAVE, names::ANNOTATION_HELM_HOOK_WEIGHT]
         .into_iter()
         .find_map(|name| object.annotation(name)?.trim().parse().ok())
         .unwrap_or(0)
@@ -188,26 +199,32 @@ pub fn wave(object: &Object) -> i32 {
 /// Does the object carry this sync option, for instance `Prune=false`?
 #[must_use]
 pub fn has_sync_option(object: &Object, option: &str) -> bool {
-    list(object, SYNC_OPTIONS).any(|word| word == option)
+    list(object, names::ANNOTATION_SYNC_OPTIONS).any(|word| word == option)
+}
+
+/// What the object itself says to its pruning (`Prune`) or deletion (`Delete`).
+pub(crate) fn consent(object: &Object, option: &str) -> Option<Consent> {
+    let words: Vec<&str> = list(object, names::ANNOTATION_SYNC_OPTIONS).collect();
+    Consent::among(&words, option)
 }
 
 /// Must the object survive the deletion of its application?
 #[must_use]
 pub fn survives_deletion(object: &Object) -> bool {
-    has_sync_option(object, "Delete=false")
+    consent(object, "Delete") == Some(Consent::Refused)
         || object.annotation(HELM_RESOURCE_POLICY).is_some_and(|policy| policy.trim() == "keep")
 }
 
 /// Does an extra object leave the application's sync status alone?
 #[must_use]
 pub fn ignores_extraneous(object: &Object) -> bool {
-    list(object, COMPARE_OPTIONS).any(|word| word == "IgnoreExtraneous")
+    list(object, names::ANNOTATION_COMPARE_OPTIONS).any(|word| word == "IgnoreExtraneous")
 }
 
 /// Is the object left out of the application's health?
 #[must_use]
 pub fn ignores_health(object: &Object) -> bool {
-    object.annotation(IGNORE_HEALTH_CHECK) == Some("true")
+    object.annotation(names::ANNOTATION_IGNORE_HEALTHCHECK) == Some("true")
 }
 
 fn list<'o>(object: &'o Object, annotation: &str) -> impl Iterator<Item = &'o str> + use<'o> {
@@ -240,42 +257,57 @@ mod tests {
     #[test]
     fn a_hook_may_run_in_several_phases() {
         check_role(
-            json!({HOOK: "PostSync, PreSync,PostSync"}),
+            json!({names::ANNOTATION_HOOK: "PostSync, PreSync,PostSync"}),
             Role::Hook(vec![Phase::PostSync, Phase::PreSync]),
         );
     }
 
     #[test]
     fn skip_and_unknown_hooks_are_bystanders() {
-        check_role(json!({HOOK: "Skip"}), Role::Bystander);
-        check_role(json!({HOOK: "Sometimes"}), Role::Bystander);
-        check_role(json!({HOOK: "PreDelete"}), Role::Bystander);
+        check_role(json!({names::ANNOTATION_HOOK: "Skip"}), Role::Bystander);
+        check_role(json!({names::ANNOTATION_HOOK: "Sometimes"}), Role::Bystander);
+        check_role(json!({names::ANNOTATION_HOOK: "PreDelete"}), Role::Bystander);
     }
 
     #[test]
     fn helm_hooks_map_to_phases() {
-        check_role(json!({HELM_HOOK: "pre-install,pre-upgrade"}), Role::Hook(vec![Phase::PreSync]));
-        check_role(json!({HELM_HOOK: "crd-install"}), Role::Member);
-        check_role(json!({HELM_HOOK: "test"}), Role::Bystander);
+        check_role(
+            json!({names::ANNOTATION_HELM_HOOK: "pre-install,pre-upgrade"}),
+            Role::Hook(vec![Phase::PreSync]),
+        );
+        check_role(json!({names::ANNOTATION_HELM_HOOK: "crd-install"}), Role::Member);
+        check_role(json!({names::ANNOTATION_HELM_HOOK: "test"}), Role::Bystander);
     }
 
     #[test]
     fn an_argo_hook_silences_helms() {
-        check_role(json!({HOOK: "Sync", HELM_HOOK: "post-install"}), Role::Hook(vec![Phase::Sync]));
+        check_role(
+            json!({names::ANNOTATION_HOOK: "Sync", names::ANNOTATION_HELM_HOOK: "post-install"}),
+            Role::Hook(vec![Phase::Sync]),
+        );
     }
 
     #[test]
     fn a_wave_that_is_no_number_falls_back_to_helms_weight() {
-        assert_eq!(wave(&annotated(&json!({SYNC_WAVE: "x", HELM_HOOK_WEIGHT: "-3"}))), -3);
-        assert_eq!(wave(&annotated(&json!({SYNC_WAVE: "5"}))), 5);
+        assert_eq!(
+            wave(&annotated(
+                &json!({names::ANNOTATION_SYNC_WAVE: "x", names::ANNOTATION_HELM_HOOK_WEIGHT: "-3"})
+            )),
+            -3
+        );
+        assert_eq!(wave(&annotated(&json!({names::ANNOTATION_SYNC_WAVE: "5"}))), 5);
         assert_eq!(wave(&annotated(&json!({}))), 0);
     }
 
     #[test]
     fn a_hook_without_valid_policy_goes_before_its_next_run() {
-        let default = hook_delete_policy(&annotated(&json!({HOOK_DELETE_POLICY: "Sometime"})));
+        let default = hook_delete_policy(&annotated(
+            &json!({names::ANNOTATION_HOOK_DELETE_POLICY: "Sometime"}),
+        ));
         assert!(default.before_creation && !default.on_success && !default.on_failure);
-        let chosen = hook_delete_policy(&annotated(&json!({HOOK_DELETE_POLICY: "HookSucceeded"})));
+        let chosen = hook_delete_policy(&annotated(
+            &json!({names::ANNOTATION_HOOK_DELETE_POLICY: "HookSucceeded"}),
+        ));
         assert!(!chosen.before_creation && chosen.on_success);
     }
 }

@@ -5,15 +5,17 @@
 //! [`progress_of`] reads from it is all that [`crate::step`] needs to go on after
 //! a restart.
 
+use std::collections::BTreeSet;
+
 use api::{
-    Application, Operation, OperationState, ResourceResult, RevisionHistory, SyncOperationResult,
-    Time,
+    Application, Operation, OperationPhase, OperationState, ResourceResult, ResultCode,
+    RevisionHistory, SyncOperationResult, Time,
 };
 use jiff::{SignedDuration, Timestamp};
 use object::{GroupKind, ResourceKey};
 
 use crate::marks::Phase;
-use crate::plan::{Action, Plan, TaskId};
+use crate::plan::{Plan, TaskId};
 use crate::step::{Outcome, Progress};
 
 const DEFAULT_HISTORY: i64 = 10;
@@ -72,8 +74,8 @@ pub fn results_of(
     earlier: &[ResourceResult],
 ) -> Vec<ResourceResult> {
     let planned = plan.tasks().filter_map(|task| {
-        let result = result(&task.id, progress.get(&task.id)?);
-        let hook = matches!(task.action, Action::Hook(..)).then(|| task.id.phase.name().to_owned());
+        let result = result(&task.id, progress.get(&task.id)?)?;
+        let hook = task.action.is_hook().then(|| task.id.phase.name().to_owned());
         Some(ResourceResult {
             version: task.action.object().group_version_kind().version,
             hook_type: hook.unwrap_or_default(),
@@ -81,23 +83,28 @@ pub fn results_of(
         })
     });
     let mut results: Vec<ResourceResult> = planned.collect();
-    let gone = earlier
-        .iter()
-        .filter(|it| task_id(it).is_some_and(|id| !plan.tasks().any(|task| task.id == id)));
+    let planned: BTreeSet<&TaskId> = plan.tasks().map(|task| &task.id).collect();
+    let gone = earlier.iter().filter(|it| task_id(it).is_some_and(|id| !planned.contains(&id)));
     results.extend(gone.cloned());
     results
 }
 
-fn result(id: &TaskId, outcome: &Outcome) -> ResourceResult {
+/// A mere check leaves no trace; a sync that is resumed checks again.
+fn result(id: &TaskId, outcome: &Outcome) -> Option<ResourceResult> {
+    use OperationPhase::{Failed, Running, Succeeded};
+    use ResultCode::{PruneSkipped, Pruned, SyncFailed, Synced};
     let (status, hook_phase, message) = match outcome {
-        Outcome::Applied { message, .. } => ("Synced", "Running", message),
-        Outcome::Completed { message } => ("Synced", "Succeeded", message),
-        Outcome::Pruned { message } => ("Pruned", "Succeeded", message),
-        Outcome::Left { message } => ("PruneSkipped", "", message),
-        Outcome::Failed { message, was_applied: true } => ("Synced", "Failed", message),
-        Outcome::Failed { message, was_applied: false } => ("SyncFailed", "Failed", message),
+        Outcome::Checked => return None,
+        Outcome::Applied { message, .. } => (Synced, Running, message),
+        Outcome::Completed { message } => (Synced, Succeeded, message),
+        Outcome::Pruned { message } => (Pruned, Succeeded, message),
+        Outcome::Left { message } => (PruneSkipped, Succeeded, message),
+        Outcome::Failed { message, was_applied: true } => (Synced, Failed, message),
+        Outcome::Failed { message, was_applied: false } | Outcome::CheckFailed { message } => {
+            (SyncFailed, Failed, message)
+        }
     };
-    ResourceResult {
+    Some(ResourceResult {
         group: id.key.group.clone(),
         kind: id.key.kind.clone(),
         namespace: id.key.namespace.clone(),
@@ -107,7 +114,7 @@ fn result(id: &TaskId, outcome: &Outcome) -> ResourceResult {
         hook_phase: hook_phase.into(),
         sync_phase: id.phase.name().into(),
         ..ResourceResult::default()
-    }
+    })
 }
 
 /// Ends the operation, or sets it up for its next try.

@@ -8,33 +8,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use jiff::Timestamp;
-use object::{GroupKind, Object, ResourceKey};
+use object::{GroupKind, GroupVersionKind, Object, ResourceKey};
 
 use crate::compare::{Compared, Comparison, Verdict};
 use crate::marks::{self, HookDeletePolicy, Phase, Role};
 use crate::order::kind_rank;
-
-/// What the user asked for.
-#[derive(Clone, Debug)]
-pub struct SyncOptions {
-    /// Delete what git no longer holds.
-    pub prune: bool,
-    /// Leave pruning to the very end.
-    pub prune_last: bool,
-    /// Only these objects, without hooks; none means all.
-    pub selection: Option<Vec<ResourceKey>>,
-    /// Run the hooks?
-    pub hooks: bool,
-    /// Only ask what would happen: one wave, no hooks, nothing to wait for.
-    pub dry_run: bool,
-    /// Write even what is already as git wants it.
-    pub force_apply: bool,
-    /// The commit, for the names of hooks that have only a generateName.
-    pub revision: String,
-    /// When the operation began, likewise.
-    pub started_at: Timestamp,
-}
+use crate::writing::{Consent, Propagation, SyncOptions, Writing};
 
 /// All tasks of a sync, in order of time.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -76,15 +55,30 @@ pub struct TaskId {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Make it as git wants it.
-    Apply(Object),
+    Apply(Object, Writing),
     /// It is already as git wants it; nothing is written.
     Keep(Object),
     /// Run it as a hook.
-    Hook(Object, HookDeletePolicy),
+    Hook(Object, HookRun),
     /// Delete it, since git no longer holds it.
-    Prune(Object),
+    Prune(Object, Propagation),
+    /// Delete it once the user has confirmed that.
+    AwaitConfirmation(Object),
     /// Leave it, although git no longer holds it.
     Leave(Object, LeaveReason),
+    /// Nothing of the sync may be done, because this must not; says why.
+    Refuse(Object, String),
+}
+
+/// How a hook is started and taken away.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HookRun {
+    /// When it is taken away.
+    pub policy: HookDeletePolicy,
+    /// How it is written.
+    pub writing: Writing,
+    /// What becomes of what it owns when it is taken away.
+    pub propagation: Propagation,
 }
 
 /// Why an object that git no longer holds stays. The text is Argo CD's.
@@ -112,16 +106,50 @@ impl Action {
     #[must_use]
     pub fn object(&self) -> &Object {
         match self {
-            Self::Apply(object)
+            Self::Apply(object, _)
             | Self::Keep(object)
             | Self::Hook(object, _)
-            | Self::Prune(object)
-            | Self::Leave(object, _) => object,
+            | Self::Prune(object, _)
+            | Self::AwaitConfirmation(object)
+            | Self::Leave(object, _)
+            | Self::Refuse(object, _) => object,
         }
     }
 
+    /// How the object is written, if it is.
+    #[must_use]
+    pub fn writing(&self) -> Option<&Writing> {
+        match self {
+            Self::Apply(_, writing) | Self::Hook(_, HookRun { writing, .. }) => Some(writing),
+            Self::Keep(_)
+            | Self::Prune(..)
+            | Self::AwaitConfirmation(_)
+            | Self::Leave(..)
+            | Self::Refuse(..) => None,
+        }
+    }
+
+    /// What becomes of what the object owns, when it is deleted.
+    #[must_use]
+    pub fn propagation(&self) -> Propagation {
+        match self {
+            Self::Prune(_, propagation) | Self::Hook(_, HookRun { propagation, .. }) => {
+                *propagation
+            }
+            Self::Apply(..)
+            | Self::Keep(_)
+            | Self::AwaitConfirmation(_)
+            | Self::Leave(..)
+            | Self::Refuse(..) => Propagation::default(),
+        }
+    }
+
+    pub(crate) fn is_hook(&self) -> bool {
+        matches!(self, Self::Hook(..))
+    }
+
     fn is_prune(&self) -> bool {
-        matches!(self, Self::Prune(_) | Self::Leave(..))
+        matches!(self, Self::Prune(..) | Self::AwaitConfirmation(_) | Self::Leave(..))
     }
 }
 
@@ -131,12 +159,9 @@ impl Plan {
         self.waves.iter().flat_map(|wave| &wave.tasks)
     }
 
-    /// Does anything depend on something else being healthy first?
-    ///
-    /// A sync of one wave without hooks is done as soon as it is applied.
-    #[must_use]
-    pub fn has_several_steps(&self) -> bool {
-        self.waves.len() > 1 || self.tasks().any(|task| matches!(task.action, Action::Hook(..)))
+    /// The last wave of a sync in which nothing fails.
+    pub(crate) fn final_wave(&self) -> Option<&Wave> {
+        self.waves.iter().rev().find(|wave| wave.phase != Phase::SyncFail)
     }
 }
 
@@ -152,6 +177,8 @@ pub fn plan(comparison: &Comparison, options: &SyncOptions) -> Plan {
     if options.hooks && !options.dry_run && options.selection.is_none() {
         places.extend(comparison.hooks.iter().flat_map(|hook| hook_tasks(hook, options)));
     }
+    places.extend(namespace_task(comparison, options));
+    refuse(&mut places, comparison, options);
     pull_forward(&mut places, namespace_of, lives_in);
     pull_forward(&mut places, kind_defined_by, |task| Some(task.id.key.group_kind()));
     reverse_prune_waves(&mut places);
@@ -168,12 +195,6 @@ pub fn plan(comparison: &Comparison, options: &SyncOptions) -> Plan {
     plan
 }
 
-impl SyncOptions {
-    fn selects(&self, key: &ResourceKey) -> bool {
-        self.selection.as_ref().is_none_or(|keys| keys.contains(key))
-    }
-}
-
 /// When a task happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
@@ -188,8 +209,16 @@ fn member_task(
 ) -> Option<(Place, Task)> {
     let action = match (compared.pair.want(), &compared.verdict) {
         (_, Verdict::NotJudged) => return None,
-        (Some(want), Verdict::Synced) if !options.force_apply => Action::Keep(want.clone()),
-        (Some(want), _) => Action::Apply(want.clone()),
+        (Some(_), Verdict::Synced) if options.out_of_sync_only => return None,
+        (Some(want), verdict) => {
+            let writing = options.writing(want, compared.pair.live());
+            // Whoever asks for a replacement wants the object replaced.
+            if *verdict == Verdict::Synced && !writing.always_writes() {
+                Action::Keep(want.clone())
+            } else {
+                Action::Apply(want.clone(), writing)
+            }
+        }
         (None, _) => extra_action(compared.pair.either(), options),
     };
     let place = Place { phase: Phase::Sync, wave: marks::wave(compared.pair.either()) };
@@ -197,12 +226,14 @@ fn member_task(
 }
 
 fn extra_action(live: &Object, options: &SyncOptions) -> Action {
-    if marks::has_sync_option(live, "Prune=false") {
-        Action::Leave(live.clone(), LeaveReason::PruneForbidden)
-    } else if options.prune {
-        Action::Prune(live.clone())
-    } else {
-        Action::Leave(live.clone(), LeaveReason::PruneNotAsked)
+    let live = live.clone();
+    match options.consent_to_prune(&live) {
+        Consent::AfterConfirmation => Action::AwaitConfirmation(live),
+        Consent::Given | Consent::Refused if !options.prune => {
+            Action::Leave(live, LeaveReason::PruneNotAsked)
+        }
+        Consent::Refused => Action::Leave(live, LeaveReason::PruneForbidden),
+        Consent::Given => Action::Prune(live, options.propagation),
     }
 }
 
@@ -215,18 +246,79 @@ fn hook_tasks(hook: &Object, options: &SyncOptions) -> Vec<(Place, Task)> {
             if object.name().is_empty() {
                 object.set_name(&generated_name(hook, phase, options));
             }
+            marks::add_hook_finalizer(&mut object);
+            let run = HookRun {
+                policy: marks::hook_delete_policy(&object),
+                writing: options.writing(&object, None),
+                propagation: options.propagation,
+            };
             let id = TaskId { phase, key: object.key() };
-            let policy = marks::hook_delete_policy(&object);
             let place = Place { phase, wave: marks::wave(&object) };
-            (place, Task { id, action: Action::Hook(object, policy) })
+            (place, Task { id, action: Action::Hook(object, run) })
         })
         .collect()
+}
+
+/// The destination namespace, before everything else, unless git holds it.
+fn namespace_task(comparison: &Comparison, options: &SyncOptions) -> Option<(Place, Task)> {
+    let wish = options.namespace.as_ref()?;
+    let key = ResourceKey::new(&GroupKind::new("", "Namespace"), "", &wish.name);
+    if comparison.items.get(&key).is_some_and(|it| it.pair.want().is_some()) {
+        return None;
+    }
+    let manifest = wish.manifest()?;
+    let writing = options.writing(&manifest, None);
+    let id = TaskId { phase: Phase::PreSync, key };
+    Some((
+        Place { phase: Phase::PreSync, wave: 0 },
+        Task { id, action: Action::Apply(manifest, writing) },
+    ))
+}
+
+/// Turns tasks that must not be carried out into their refusal.
+fn refuse(places: &mut [(Place, Task)], comparison: &Comparison, options: &SyncOptions) {
+    let defined: BTreeSet<GroupKind> =
+        places.iter().filter_map(|(_, task)| kind_defined_by(task)).collect();
+    for (_, task) in places.iter_mut() {
+        let key = &task.id.key;
+        let object = task.action.object();
+        let kind_may_come = options.kinds_may_come
+            || defined.contains(&key.group_kind())
+            || marks::has_sync_option(object, "SkipDryRunOnMissingResource=true");
+        let kind = object.group_version_kind();
+        let objection = match (options.objections.get(key), comparison.unserved.get(&kind)) {
+            (Some(objection), _) => objection.clone(),
+            (None, Some(instead)) if !kind_may_come => {
+                not_served(key, &kind.version, instead.as_ref())
+            }
+            (None, _) => continue,
+        };
+        task.action = Action::Refuse(object.clone(), objection);
+    }
+}
+
+fn not_served(key: &ResourceKey, version: &str, instead: Option<&GroupVersionKind>) -> String {
+    let ResourceKey { group, kind, namespace, name } = key;
+    match instead {
+        None => format!(
+            "The Kubernetes API could not find {group}/{kind} for requested resource \
+             {namespace}/{name}. Make sure the {kind:?} CRD is installed on the destination cluster."
+        ),
+        Some(it) => format!(
+            "The Kubernetes API could not find version {version:?} of {group}/{kind} for requested \
+             resource {namespace}/{name}. Version {:?} of {}/{} is installed on the destination cluster.",
+            it.version, it.group, it.kind
+        ),
+    }
 }
 
 /// The same name for the same operation, however often it is planned.
 fn generated_name(hook: &Object, phase: Phase, options: &SyncOptions) -> String {
     let prefix = hook.text(&["metadata", "generateName"]).unwrap_or_default();
-    let revision: String = options.revision.chars().take(7).collect();
+    let revision = match options.revision.char_indices().nth(7) {
+        Some((seven, _)) => &options.revision[..seven],
+        None => &options.revision,
+    };
     let started = options.started_at.as_second();
     format!("{prefix}{revision}-{}-{started}", phase.name()).to_lowercase()
 }
@@ -363,11 +455,13 @@ impl fmt::Display for Plan {
 impl fmt::Display for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verb = match self.action {
-            Action::Apply(_) => "apply",
+            Action::Apply(..) => "apply",
             Action::Keep(_) => "keep",
             Action::Hook(..) => "run",
-            Action::Prune(_) => "prune",
+            Action::Prune(..) => "prune",
+            Action::AwaitConfirmation(_) => "prune once confirmed",
             Action::Leave(..) => "leave",
+            Action::Refuse(..) => "refuse",
         };
         write!(f, "{verb} {}", self.id.key)
     }

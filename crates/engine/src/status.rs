@@ -286,6 +286,7 @@ mod tests {
             scopes: [("", "ConfigMap"), ("batch", "Job")]
                 .map(|(group, kind)| (object::GroupKind::new(group, kind), Scope::Namespaced))
                 .into(),
+            versions: BTreeMap::new(),
         };
         let live: BTreeMap<_, _> = live.iter().map(|it| (it.key(), it.clone())).collect();
         let rules = Rules { health: &BuiltinOnly, manager: "argocd-controller" };

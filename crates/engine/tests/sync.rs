@@ -12,19 +12,22 @@
 //! ```
 //!
 //! Events: `ready`, `broken`, `gone` (an object); `refuse` (the API server will
-//! refuse it); `later` (time passes); `restart` (everything but the saved
-//! progress is forgotten). Objects are `Kind/name@wave`; in `cluster` an object
-//! is as git has it unless `=drifted`. Kinds: see `api_version`.
+//! refuse it); `invalid` (it will not pass the check before the sync); `later`
+//! (time passes); `restart` (everything but the saved progress is forgotten);
+//! `terminate` (the user wants it to end). Objects are `Kind/name@wave`, with
+//! `[Sync=option]` where they have one; in `cluster` an object is as git has it
+//! unless `=drifted`. Kinds: see `api_version`.
 
 #![expect(clippy::disallowed_methods, reason = "stories are read from files")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use api::{Application, SyncOperation, SyncStrategy, SyncStrategyApply, names};
 use engine::health::BuiltinOnly;
 use engine::{
     Action, Comparison, Facts, Look, Move, Outcome, Plan, Progress, Rules, Scope, Step,
-    SyncOptions, compare, plan, step,
+    SyncOptions, Task, Way, compare, plan, step, terminate,
 };
 use jiff::{SignedDuration, Timestamp};
 use object::{GroupKind, Object, ResourceKey};
@@ -54,6 +57,9 @@ struct Story {
     live: BTreeMap<ResourceKey, Object>,
     progress: Progress,
     refused: BTreeSet<String>,
+    invalid: BTreeSet<String>,
+    terminating: bool,
+    tells_checks: bool,
     now: Timestamp,
 }
 
@@ -79,20 +85,40 @@ impl Story {
         let rules = Rules { health: &BuiltinOnly, manager: "argocd-controller" };
         let (comparison, findings) = compare(want.collect(), live.clone(), rules, &facts());
         assert_eq!(findings, [], "stories hold no mistakes in git");
-        let options = head("options");
+        let words = head("options");
+        let (flags, sync_options): (Vec<String>, Vec<String>) =
+            words.into_iter().partition(|word| !word.contains('='));
+        let asks = |flag: &str| flags.iter().any(|it| it == flag);
         let now = Timestamp::UNIX_EPOCH;
-        let options = SyncOptions {
-            prune: options.iter().any(|it| it == "prune"),
-            prune_last: options.iter().any(|it| it == "prune-last"),
-            selection: None,
-            hooks: !options.iter().any(|it| it == "no-hooks"),
-            dry_run: false,
-            force_apply: false,
-            revision: "0123456789".into(),
-            started_at: now,
+        let mut app = Application::named("argocd", "story");
+        app.spec.destination.namespace = "default".into();
+        if asks("confirmed") {
+            let approved = names::ANNOTATION_DELETION_APPROVED.to_owned();
+            app.metadata.annotations.insert(approved, now.to_string());
+        }
+        let strategy = SyncStrategy {
+            apply: asks("no-hooks").then(SyncStrategyApply::default),
+            ..SyncStrategy::default()
         };
-        let (progress, refused) = (Progress::new(), BTreeSet::new());
-        Self { comparison, options, live, progress, refused, now }
+        let sync = SyncOperation {
+            prune: asks("prune"),
+            sync_options,
+            sync_strategy: Some(strategy),
+            ..SyncOperation::default()
+        };
+        let options = SyncOptions::of(&app, &sync, "0123456789", now);
+        let tells_checks = asks("checks");
+        Self {
+            comparison,
+            options,
+            live,
+            progress: Progress::new(),
+            refused: BTreeSet::new(),
+            invalid: BTreeSet::new(),
+            terminating: false,
+            tells_checks,
+            now,
+        }
     }
 
     /// The story as it really goes: events as told, answers as given.
@@ -113,23 +139,50 @@ impl Story {
         actual
     }
 
+    /// The next answer. The checks before a sync are told only where the story
+    /// is about them.
     fn answer(&mut self, plan: &Plan) -> String {
-        let look = Look { live: &self.live, health: &BuiltinOnly, now: self.now };
-        let advice = step(plan, &self.progress, look);
-        self.progress.extend(advice.learned);
-        match advice.step {
-            Step::Run(moves) => {
-                let words: Vec<String> = moves.iter().map(|it| self.perform(it)).collect();
-                format!("run {}", words.join("; "))
+        loop {
+            let look =
+                Look { live: &self.live, health: &BuiltinOnly, dry_run: false, now: self.now };
+            let advice = if self.terminating {
+                terminate(plan, &self.progress, look)
+            } else {
+                step(plan, &self.progress, look)
+            };
+            self.progress.extend(advice.learned);
+            match advice.step {
+                Step::Run(moves) => {
+                    let is_check = moves.iter().all(|it| matches!(it, Move::Check(_)));
+                    let words: Vec<String> = moves.iter().map(|it| self.perform(it)).collect();
+                    if self.tells_checks || !is_check {
+                        return format!("run {}", words.join("; "));
+                    }
+                }
+                Step::Wait { message, .. } => return message,
+                Step::Done { message } => return format!("done: {message}"),
+                Step::Failed { message } => return format!("failed: {message}"),
             }
-            Step::Wait { message, .. } => message,
-            Step::Done { message } => format!("done: {message}"),
-            Step::Failed { message } => format!("failed: {message}"),
         }
     }
 
     fn perform(&mut self, movement: &Move<'_>) -> String {
         match movement {
+            Move::Check(task) => {
+                let name = &task.id.key.name;
+                let outcome = if self.invalid.contains(name) {
+                    Outcome::CheckFailed { message: format!("{name} is not valid") }
+                } else {
+                    Outcome::Checked
+                };
+                self.progress.insert(task.id.clone(), outcome);
+                format!("check {}", task.id.key)
+            }
+            Move::ReleaseHook(task) => {
+                let hook = self.live.get_mut(&task.id.key).expect("only live hooks are released");
+                hook.fields_mut()["metadata"]["finalizers"] = json!([]);
+                format!("release {}", task.id.key)
+            }
             Move::Apply(task) => {
                 let key = &task.id.key;
                 let outcome = if self.refused.contains(&key.name) {
@@ -144,7 +197,7 @@ impl Story {
                     Outcome::written("written".into(), changed, self.now)
                 };
                 self.progress.insert(task.id.clone(), outcome);
-                task.to_string()
+                format!("{task}{}", how(task))
             }
             Move::Prune(task) => {
                 self.live.remove(&task.id.key);
@@ -183,6 +236,8 @@ impl Story {
             "gone" => drop(self.live.remove(&key.expect("the event is about a live object"))),
             "refuse" => drop(self.refused.insert(name.to_owned())),
             "accept" => drop(self.refused.remove(name)),
+            "invalid" => drop(self.invalid.insert(name.to_owned())),
+            "terminate" => self.terminating = true,
             "later" => self.now += SignedDuration::from_secs(3),
             "restart" => {}
             other => panic!("the story has an unknown event {other:?}"),
@@ -190,8 +245,27 @@ impl Story {
     }
 }
 
+/// How a task writes, where it is not an ordinary apply.
+fn how(task: &Task) -> String {
+    let Some(writing) = task.action.writing() else { return String::new() };
+    let mut words = match &writing.way {
+        Way::ClientSide => vec![],
+        Way::ServerSide { takes_over_from: Some(_) } => vec!["server-side"],
+        Way::ServerSide { takes_over_from: None } => vec!["server-side, taking nothing over"],
+        Way::Replace => vec!["replace"],
+        Way::Update => vec!["update"],
+    };
+    words.extend(writing.force.then_some("force"));
+    words.extend((!writing.validate).then_some("unvalidated"));
+    if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
+}
+
 /// `PreSync:Job/migrate@-1` with whatever is missing filled in.
 fn object(words: &str) -> Object {
+    let (words, option) = match words.split_once('[') {
+        Some((words, option)) => (words, option.trim_end_matches(']')),
+        None => (words, ""),
+    };
     let (words, wave) = words.split_once('@').unwrap_or((words, "0"));
     let (hook, words) =
         words.split_once(':').map_or((None, words), |(hook, rest)| (Some(hook), rest));
@@ -210,6 +284,9 @@ fn object(words: &str) -> Object {
     if scope(kind) == Scope::Namespaced {
         object.set_namespace("default");
     }
+    if !option.is_empty() {
+        object.set_annotation(names::ANNOTATION_SYNC_OPTIONS, option);
+    }
     if let Some(hook) = hook {
         let (phase, policy) = hook.split_once('+').map_or((hook, None), |(a, b)| (a, Some(b)));
         object.set_annotation("argocd.argoproj.io/hook", phase);
@@ -226,7 +303,8 @@ fn track(object: &mut Object) {
     object.set_annotation("argocd.argoproj.io/tracking-id", &id);
 }
 
-const KINDS: [(&str, &str); 7] = [
+/// Gadgets are not served.
+const KINDS: [(&str, &str); 8] = [
     ("Namespace", "v1"),
     ("ConfigMap", "v1"),
     ("Service", "v1"),
@@ -234,6 +312,7 @@ const KINDS: [(&str, &str); 7] = [
     ("Job", "batch/v1"),
     ("CustomResourceDefinition", "apiextensions.k8s.io/v1"),
     ("Widget", "example.org/v1"),
+    ("Gadget", "example.org/v1"),
 ];
 
 fn api_version(kind: &str) -> &'static str {
@@ -248,7 +327,7 @@ fn scope(kind: &str) -> Scope {
 }
 
 fn facts() -> Facts {
-    let scopes = KINDS.iter().map(|(kind, version)| {
+    let scopes = KINDS.iter().filter(|(kind, _)| *kind != "Gadget").map(|(kind, version)| {
         let group = version.split_once('/').map_or("", |(group, _)| group);
         (GroupKind::new(group, *kind), scope(kind))
     });
@@ -256,5 +335,6 @@ fn facts() -> Facts {
         instance: "story".into(),
         destination_namespace: "default".into(),
         scopes: scopes.collect(),
+        versions: BTreeMap::new(),
     }
 }
