@@ -10,7 +10,7 @@ use cluster::Randomness;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use render::tracking::{Tracking, TrackingMethod};
-use render::{EnabledSourceTypes, Limits, RenderContext};
+use render::{RenderContext, SourceType};
 use repo_server::{Freshness, ManifestQuery, RepoUrl, TargetRevision};
 use runtime::{Chain, Shutdown};
 use tokio::net::TcpListener;
@@ -76,7 +76,7 @@ impl Sources for InProcess {
         async move {
             let repo = RepoUrl::new(&source.repo_url);
             let target = TargetRevision(revision.to_owned());
-            let commit = self.0.resolve(&repo, &target, Freshness::Latest).await;
+            let commit = self.server.resolve(&repo, &target, Freshness::Latest).await;
             commit.map(|it| it.as_str().to_owned()).map_err(|error| SourceError {
                 message: Chain(&error).to_string(),
                 is_inaccessible: true,
@@ -90,23 +90,21 @@ impl Sources for InProcess {
             source: request.source,
             revision: TargetRevision(request.revision),
             freshness: Freshness::Latest,
+            refs: Vec::new(),
             context: RenderContext {
-                app_name: request.instance,
-                namespace: request.namespace,
                 tracking: Tracking { method: TrackingMethod::Annotation, ..Tracking::default() },
-                enabled: EnabledSourceTypes::default(),
-                limits: Limits::default(),
+                ..RenderContext::new(request.instance, request.namespace)
             },
             ignore_cache: false,
         };
         async move {
-            let rendered = self.0.manifests(query).await.map_err(|error| SourceError {
+            let rendered = self.server.manifests(query).await.map_err(|error| SourceError {
                 message: Chain(&error).to_string(),
                 is_inaccessible: matches!(error, repo_server::SourceError::Fetch(_)),
             })?;
             Ok(Rendered {
                 commit: rendered.commit.as_str().to_owned(),
-                source_type: rendered.source_type().as_str().to_owned(),
+                source_type: rendered.source_type().map_or("", SourceType::as_str).to_owned(),
                 objects: rendered.objects(),
             })
         }

@@ -100,7 +100,7 @@ async fn start(options: Options) -> anyhow::Result<()> {
     let cluster = Cluster::start_with(client.clone(), StoreOptions::new(tracked_by)).await?;
 
     let mut registry = Registry::default();
-    let sources = Arc::new(InProcess(repositories));
+    let sources = Arc::new(InProcess::new(repositories));
     let api_ports = api_server::Ports {
         sources: sources.clone(),
         control_plane: client.clone(),

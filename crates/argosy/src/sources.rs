@@ -1,15 +1,53 @@
 //! Joins the controller to the repo server in the same process.
 
+use std::sync::{Arc, Mutex};
+
+use cluster::Kinds;
 use controller::{Freshness, RenderRequest, Rendered, SourceError, Sources};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use render::tracking::{Tracking, TrackingMethod};
-use render::{EnabledSourceTypes, Limits, RenderContext};
-use repo_server::{Disposition, ManifestQuery, RepoServer, RepoUrl, TargetRevision};
+use render::{Capabilities, RenderContext, SourceType};
+use repo_server::{Disposition, ManifestQuery, RefSource, RepoServer, RepoUrl, TargetRevision};
 use runtime::Chain;
 
-/// The repo server, as the controller sees it.
-pub(crate) struct InProcess(pub(crate) RepoServer);
+/// Destinations whose API versions to remember.
+const MAX_DESTINATIONS: usize = 64;
+
+/// The repo server, as the controller and the API server see it.
+pub(crate) struct InProcess {
+    pub(crate) server: RepoServer,
+    /// What a destination serves is long and seldom news.
+    served: Mutex<Vec<Served>>,
+}
+
+struct Served {
+    kinds: Arc<Kinds>,
+    capabilities: Arc<Capabilities>,
+}
+
+impl InProcess {
+    pub(crate) fn new(server: RepoServer) -> Self {
+        Self { server, served: Mutex::default() }
+    }
+
+    fn capabilities(&self, kube_version: String, kinds: &Arc<Kinds>) -> Arc<Capabilities> {
+        let mut served = self.served.lock().expect("nobody panics while looking up");
+        let known = served.iter().find(|it| {
+            Arc::ptr_eq(&it.kinds, kinds) && it.capabilities.kube_version == kube_version
+        });
+        if let Some(known) = known {
+            return Arc::clone(&known.capabilities);
+        }
+        let api_versions = kinds.api_versions();
+        let capabilities = Arc::new(Capabilities { kube_version, api_versions });
+        if served.len() == MAX_DESTINATIONS {
+            served.remove(0);
+        }
+        served.push(Served { kinds: Arc::clone(kinds), capabilities: Arc::clone(&capabilities) });
+        capabilities
+    }
+}
 
 impl Sources for InProcess {
     fn resolve(
@@ -21,7 +59,7 @@ impl Sources for InProcess {
         async move {
             let repo = RepoUrl::new(&url);
             let target = TargetRevision(revision);
-            let commit = self.0.resolve(&repo, &target, translated(freshness)).await;
+            let commit = self.server.resolve(&repo, &target, translated(freshness)).await;
             commit.map(|it| it.as_str().to_owned()).map_err(|error| SourceError {
                 message: Chain(&error).to_string(),
                 may_pass: error.disposition() == Disposition::RetrySoon,
@@ -31,27 +69,34 @@ impl Sources for InProcess {
     }
 
     fn render(&self, request: RenderRequest) -> BoxFuture<'_, Result<Rendered, SourceError>> {
+        let capabilities = self.capabilities(request.kube_version, &request.kinds);
+        let refs = request.refs.into_iter().map(|it| RefSource {
+            name: it.source.ref_,
+            repo_url: it.source.repo_url,
+            revision: TargetRevision(it.revision),
+            tag_prefix: it.source.tag_prefix,
+        });
         let query = ManifestQuery {
             source: request.source,
             revision: TargetRevision(request.revision),
+            refs: refs.collect(),
             freshness: translated(request.freshness),
             context: RenderContext {
-                app_name: request.instance,
-                namespace: request.namespace,
+                project: request.project,
                 tracking: Tracking { method: TrackingMethod::Annotation, ..Tracking::default() },
-                enabled: EnabledSourceTypes::default(),
-                limits: Limits::default(),
+                capabilities,
+                ..RenderContext::new(request.instance, request.namespace)
             },
             ignore_cache: request.ignore_cache,
         };
         async move {
-            let rendered = self.0.manifests(query).await.map_err(|error| SourceError {
+            let rendered = self.server.manifests(query).await.map_err(|error| SourceError {
                 message: Chain(&error).to_string(),
                 may_pass: error.disposition() == Disposition::RetrySoon,
             })?;
             Ok(Rendered {
                 commit: rendered.commit.as_str().to_owned(),
-                source_type: rendered.source_type().as_str().to_owned(),
+                source_type: rendered.source_type().map_or("", SourceType::as_str).to_owned(),
                 objects: rendered.objects(),
             })
         }

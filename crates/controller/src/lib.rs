@@ -33,7 +33,7 @@ use runtime::{Queue, Shutdown};
 
 pub use destinations::{Destination, DestinationError};
 pub use poll::PollOptions;
-pub use ports::{Freshness, RenderRequest, Rendered, SourceError, Sources};
+pub use ports::{Freshness, RefSource, RenderRequest, Rendered, SourceError, Sources};
 pub use state::{ManagedResource, State};
 
 use apps::Apps;

@@ -15,7 +15,7 @@ use object::{Object, ResourceKey};
 use crate::Controller;
 use crate::health::Bundled;
 use crate::level::Level;
-use crate::ports::{Freshness, RenderRequest, Rendered};
+use crate::ports::{Freshness, RefSource, RenderRequest, Rendered};
 
 /// A watch that is broken for less than this is expected back any moment.
 const GRACE: Duration = Duration::from_secs(10);
@@ -95,7 +95,7 @@ pub(crate) async fn look(controller: &Controller, app: &Application, at: &At) ->
             return seen;
         }
     };
-    let rendered = render(controller, app, at, &mut seen).await;
+    let rendered = render(controller, app, &cluster, at, &mut seen).await;
     seen.facts = facts(controller, app, Some(&cluster), &seen.want);
     seen.cluster = Some(cluster);
     observe_and_compare(&mut seen, rendered).await;
@@ -127,7 +127,13 @@ async fn observe_and_compare(seen: &mut Seen, rendered: bool) {
 }
 
 /// Fills in what git wants; whether that is all of it.
-async fn render(controller: &Controller, app: &Application, at: &At, seen: &mut Seen) -> bool {
+async fn render(
+    controller: &Controller,
+    app: &Application,
+    destination: &Cluster,
+    at: &At,
+    seen: &mut Seen,
+) -> bool {
     let sources = app.sources();
     if sources.is_empty() {
         let message = "spec.source or spec.sources is required: say where the manifests are";
@@ -135,7 +141,7 @@ async fn render(controller: &Controller, app: &Application, at: &At, seen: &mut 
         return false;
     }
     for (index, source) in sources.iter().enumerate() {
-        let request = request(controller, app, source, index, at);
+        let request = request(controller, app, destination, source, index, at);
         match controller.ports.sources.render(request).await {
             Ok(Rendered { commit, source_type, objects }) => {
                 seen.revisions.push(commit);
@@ -160,6 +166,7 @@ async fn render(controller: &Controller, app: &Application, at: &At, seen: &mut 
 fn request(
     controller: &Controller,
     app: &Application,
+    destination: &Cluster,
     source: &ApplicationSource,
     index: usize,
     at: &At,
@@ -168,23 +175,49 @@ fn request(
         At::Target(level) => level.at_least_for(app),
         At::Revisions(_) => Level::Live,
     };
-    let compared = &app.status.sync;
-    let recent = || compared.revisions.get(index).unwrap_or(&compared.revision).clone();
     RenderRequest {
         source: source.clone(),
-        revision: match at {
-            At::Revisions(revisions) => revisions.get(index).cloned().unwrap_or_default(),
-            At::Target(_) if level == Level::Live => recent(),
-            At::Target(_) => source.target_revision.clone(),
-        },
+        revision: revision(app, source, index, at, level),
+        refs: refs(app, at, level),
         freshness: match level {
             Level::Live | Level::Polled => Freshness::NotBefore(controller.last_poll()),
             Level::Latest | Level::Hard => Freshness::Latest,
         },
         instance: controller.instance_name(app),
+        project: app.spec.project.clone(),
         namespace: app.spec.destination.namespace.clone(),
+        kube_version: destination.client().version().git_version.clone(),
+        kinds: destination.kinds(),
         ignore_cache: level == Level::Hard,
     }
+}
+
+/// The revision of a source to look at.
+fn revision(
+    app: &Application,
+    source: &ApplicationSource,
+    index: usize,
+    at: &At,
+    level: Level,
+) -> String {
+    let compared = &app.status.sync;
+    match at {
+        At::Revisions(revisions) => revisions.get(index).cloned().unwrap_or_default(),
+        At::Target(_) if level == Level::Live => {
+            compared.revisions.get(index).unwrap_or(&compared.revision).clone()
+        }
+        At::Target(_) => source.target_revision.clone(),
+    }
+}
+
+/// The sources that others may refer to.
+fn refs(app: &Application, at: &At, level: Level) -> Vec<RefSource> {
+    let referable = app.spec.sources.iter().enumerate().filter(|(_, it)| !it.ref_.is_empty());
+    let refs = referable.map(|(index, source)| RefSource {
+        source: source.clone(),
+        revision: revision(app, source, index, at, level),
+    });
+    refs.collect()
 }
 
 /// Was the last comparison about this very spec, and did it name its commits?

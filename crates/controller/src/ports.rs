@@ -1,9 +1,11 @@
 //! Where the controller meets the repo server: a trait, so that either side may
 //! run in this process or in another.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use api::ApplicationSource;
+use cluster::Kinds;
 use futures::future::BoxFuture;
 use object::Object;
 
@@ -37,14 +39,32 @@ pub struct RenderRequest {
     pub source: ApplicationSource,
     /// The revision, which an operation may choose apart from the source's own.
     pub revision: String,
+    /// The application's sources with a `ref`, whose files this one may refer
+    /// to; none when the application has a single source.
+    pub refs: Vec<RefSource>,
     /// How fresh the answer must be if the revision is no commit.
     pub freshness: Freshness,
     /// The name the application tracks its objects by.
     pub instance: String,
+    /// The application's project.
+    pub project: String,
     /// The destination's namespace.
     pub namespace: String,
+    /// The destination's version, such as `v1.36.1`.
+    pub kube_version: String,
+    /// What the destination serves: charts may ask.
+    pub kinds: Arc<Kinds>,
     /// Render even if the result is known: a hard refresh.
     pub ignore_cache: bool,
+}
+
+/// A source whose files another one may refer to.
+#[derive(Clone, Debug)]
+pub struct RefSource {
+    /// The source.
+    pub source: ApplicationSource,
+    /// Its revision, which an operation may choose apart from the source's own.
+    pub revision: String,
 }
 
 /// What a source rendered to.
@@ -52,7 +72,7 @@ pub struct RenderRequest {
 pub struct Rendered {
     /// The commit the revision stood for.
     pub commit: String,
-    /// `Directory`, `Helm`, …
+    /// `Directory`, `Helm`, …; empty for a source that is only referred to.
     pub source_type: String,
     /// The manifests.
     pub objects: Vec<Object>,

@@ -45,6 +45,7 @@ mod strvals;
 mod values;
 mod yaml;
 
+pub use ::template::{Facts, Still};
 pub use archive::Limits as ArchiveLimits;
 pub use capabilities::{Capabilities, KubeVersion};
 pub use chart::{Chart, File};

@@ -3,7 +3,6 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -70,7 +69,7 @@ pub(crate) struct Loader<'w> {
 #[derive(Clone)]
 enum Tree<'w> {
     Given(&'w dyn Files),
-    Fetched(Arc<dyn Files>),
+    Fetched(Rc<dyn Files>),
 }
 
 impl Tree<'_> {

@@ -4,7 +4,7 @@
 //! Kustomize knows; [`RemoteBase::parse`] reads them. Fetching is the
 //! caller's: [`Remote`] is the port, [`NoRemote`] the one that refuses.
 
-use std::sync::Arc;
+use std::rc::Rc;
 
 use bytes::Bytes;
 
@@ -17,7 +17,7 @@ pub trait Remote {
     ///
     /// # Errors
     /// If the repository may not or cannot be fetched.
-    fn repository(&self, base: &RemoteBase) -> Result<Arc<dyn Files>, RemoteError>;
+    fn repository(&self, base: &RemoteBase) -> Result<Rc<dyn Files>, RemoteError>;
 
     /// The contents behind an `http` or `https` URL.
     ///
@@ -42,7 +42,7 @@ pub enum RemoteError {
 pub struct NoRemote;
 
 impl Remote for NoRemote {
-    fn repository(&self, base: &RemoteBase) -> Result<Arc<dyn Files>, RemoteError> {
+    fn repository(&self, base: &RemoteBase) -> Result<Rc<dyn Files>, RemoteError> {
         Err(RemoteError::Refused(format!(
             "remote bases are not available here; copy {} into the repository",
             base.clone_url

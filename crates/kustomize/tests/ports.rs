@@ -1,7 +1,7 @@
 //! What the caller supplies: remote bases and files, patches and components on
 //! top of the kustomization, links, limits.
 
-use std::sync::Arc;
+use std::rc::Rc;
 
 use bytes::Bytes;
 use kustomize::{
@@ -28,11 +28,11 @@ fn check(files: &[(&str, &str)], overrides: &Overrides, remote: &dyn Remote, exp
 struct Host;
 
 impl Remote for Host {
-    fn repository(&self, base: &RemoteBase) -> Result<Arc<dyn Files>, RemoteError> {
+    fn repository(&self, base: &RemoteBase) -> Result<Rc<dyn Files>, RemoteError> {
         if base.clone_url != "https://git.example.com/org/bases" || base.reference != "v1" {
             return Err(RemoteError::Refused(format!("host not allowed: {}", base.clone_url)));
         }
-        Ok(Arc::new(tree(&[
+        Ok(Rc::new(tree(&[
             ("app/kustomization.yaml", "resources: [../shared, cm.yaml]\nnamePrefix: app-\n"),
             ("app/cm.yaml", &config_map("b")),
             ("shared/kustomization.yaml", "resources: [cm.yaml]\n"),

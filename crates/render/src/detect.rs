@@ -58,7 +58,7 @@ impl Default for EnabledSourceTypes {
 }
 
 impl EnabledSourceTypes {
-    fn allows(self, source_type: SourceType) -> bool {
+    pub(crate) fn allows(self, source_type: SourceType) -> bool {
         match source_type {
             SourceType::Helm => self.helm,
             SourceType::Kustomize => self.kustomize,
@@ -111,7 +111,7 @@ fn discover(
     Ok(told.unwrap_or(SourceType::Directory))
 }
 
-fn told_by(name: &str) -> Option<SourceType> {
+pub(crate) fn told_by(name: &str) -> Option<SourceType> {
     match name {
         "kustomization.yaml" | "kustomization.yml" | "Kustomization" => Some(SourceType::Kustomize),
         // Any name with this ending, as in Argo CD: `old-Chart.yaml` too.

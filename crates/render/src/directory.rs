@@ -176,9 +176,8 @@ mod tests {
     use api::ApplicationSource;
 
     use super::*;
-    use crate::tracking::Tracking;
+    use crate::Limits;
     use crate::tree::MemoryTree;
-    use crate::{EnabledSourceTypes, Limits};
 
     fn config_map(name: &str) -> String {
         format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n")
@@ -207,14 +206,8 @@ mod tests {
             directory: Some(options),
             ..Default::default()
         };
-        let context = RenderContext {
-            app_name: String::new(),
-            namespace: String::new(),
-            tracking: Tracking::default(),
-            enabled: EnabledSourceTypes::default(),
-            limits,
-        };
-        let answer = match crate::render(tree, &source, &context).0 {
+        let context = RenderContext { limits, ..RenderContext::new("", "") };
+        let answer = match crate::render_alone(tree, &source, &context).0 {
             Ok(manifests) => manifests
                 .objects
                 .iter()

@@ -49,6 +49,36 @@ pub enum RenderError {
         /// The kind of source.
         source_type: SourceType,
     },
+    /// Files that a chart's parameters name.
+    #[error("error resolving helm value files: {problem}")]
+    ValueFiles {
+        /// What is wrong with them.
+        problem: String,
+    },
+    /// A chart that does not render. Argo CD's words come first.
+    #[error("failed to execute helm template command: {path}: {problem}")]
+    Helm {
+        /// The chart.
+        path: TreePath,
+        /// What Helm would say.
+        problem: String,
+    },
+    /// A kustomization that does not build.
+    #[error("kustomize build {path} failed: Error: {problem}")]
+    Kustomize {
+        /// The directory.
+        path: TreePath,
+        /// What Kustomize would say.
+        problem: String,
+    },
+    /// A version of Kubernetes that is none. Argo CD's words come first.
+    #[error("could not parse kubernetes version {text}: {problem}")]
+    KubeVersion {
+        /// As given.
+        text: String,
+        /// Why not.
+        problem: String,
+    },
     /// A Jsonnet file, which this version does not evaluate.
     #[error(
         "{file}: Jsonnet is not supported yet; exclude it with directory.exclude or set jsonnet.enable to false"

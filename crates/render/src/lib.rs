@@ -7,20 +7,35 @@
 
 #![warn(missing_docs)]
 
+mod chart;
+mod details;
 mod detect;
 mod directory;
+mod environment;
 mod error;
+mod kustomization;
 mod manifest;
 mod parameters;
 pub mod tracking;
 pub mod tree;
+mod value_files;
+mod world;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use api::ApplicationSource;
 use object::Object;
 
+pub use details::{HelmDetails, KustomizeDetails, SourceDetails, discover_all};
 pub use detect::{EnabledSourceTypes, SourceType, detect};
 pub use error::RenderError;
+pub use world::{
+    ChartAddress, Facts, NothingOutside, Outside, OutsideError, RemoteBase, Still, World,
+};
 
+use chart::ChartSource;
+use environment::Environment;
 use manifest::Found;
 use tracking::Tracking;
 use tree::{EntryKind, Reads, Recorder, Tree, TreePath};
@@ -32,12 +47,53 @@ pub struct RenderContext {
     pub app_name: String,
     /// The destination's namespace.
     pub namespace: String,
+    /// The application's project.
+    pub project: String,
     /// How objects are marked.
     pub tracking: Tracking,
     /// The kinds of source the settings allow.
     pub enabled: EnabledSourceTypes,
     /// What a render may read.
     pub limits: Limits,
+    /// What the destination can do, as charts see it.
+    pub capabilities: Arc<Capabilities>,
+    /// Where value files may be fetched from (`helm.valuesFileSchemes`).
+    pub values_file_schemes: Vec<String>,
+    /// Flags for every kustomization (`kustomize.buildOptions`).
+    pub kustomize_build_options: String,
+}
+
+impl RenderContext {
+    /// Everything else as Argo CD has it without settings, on a cluster of
+    /// which nothing is known.
+    pub fn new(app_name: impl Into<String>, namespace: impl Into<String>) -> Self {
+        Self {
+            app_name: app_name.into(),
+            namespace: namespace.into(),
+            project: String::new(),
+            tracking: Tracking::default(),
+            enabled: EnabledSourceTypes::default(),
+            limits: Limits::default(),
+            capabilities: Arc::default(),
+            values_file_schemes: vec!["http".to_owned(), "https".to_owned()],
+            kustomize_build_options: String::new(),
+        }
+    }
+
+    /// The application's name without the namespace that an instance name of
+    /// an application elsewhere begins with.
+    pub(crate) fn short_name(&self) -> &str {
+        self.app_name.rsplit_once('_').map_or(&self.app_name, |(_, name)| name)
+    }
+}
+
+/// What a cluster can do, as charts see it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Capabilities {
+    /// Such as `v1.36.1`; Helm's own assumption when empty.
+    pub kube_version: String,
+    /// `group/version` and `group/version/Kind`.
+    pub api_versions: Vec<String>,
 }
 
 /// What a render may read at most.
@@ -66,39 +122,134 @@ pub struct Manifests {
     pub source_type: SourceType,
 }
 
+/// What an answer depends on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// What was asked of the source's own tree.
+    pub reads: Reads,
+    /// What was asked of the trees of other sources, by their `ref`.
+    pub refs: BTreeMap<String, Reads>,
+    /// Did a parameter refer to the commit, the revision or the address?
+    pub revision: bool,
+    /// Did what the destination can do matter?
+    pub capabilities: bool,
+}
+
 /// Renders the directory that `source` names.
 ///
-/// The reads are returned for failures too: a failure that depends on a file
+/// The record is returned for failures too: a failure that depends on a file
 /// is cached and repeated like a success, until that file changes.
 pub fn render(
     tree: &dyn Tree,
     source: &ApplicationSource,
     context: &RenderContext,
-) -> (Result<Manifests, RenderError>, Reads) {
-    let recorder = Recorder::new(tree);
-    let result = render_recorded(&recorder, source, context);
-    (result, recorder.into_reads())
+    world: &World<'_>,
+) -> (Result<Manifests, RenderError>, Record) {
+    recorded(tree, source, context, world, |prepared| {
+        let objects = mark(manifest::flatten_lists(prepared.objects()?)?, context)?;
+        Ok(Manifests { objects, source_type: prepared.source_type })
+    })
 }
 
-fn render_recorded(
+/// What a source is and offers to be set.
+///
+/// # Errors
+/// When it cannot be told: a chart or kustomization that cannot be read.
+pub fn details(
     tree: &dyn Tree,
     source: &ApplicationSource,
     context: &RenderContext,
-) -> Result<Manifests, RenderError> {
-    let path = app_path(tree, &source.path)?;
-    let source = parameters::merge(tree, &path, source, &context.app_name)?;
-    let source_type = detect(tree, &path, &source, context.enabled)?;
-    let found = match source_type {
-        SourceType::Directory => {
-            let options = source.directory.unwrap_or_default();
-            directory::render(tree, &path, &options, context)?
+    world: &World<'_>,
+) -> Result<SourceDetails, RenderError> {
+    recorded(tree, source, context, world, |prepared| {
+        Ok(match prepared.source_type {
+            SourceType::Helm => SourceDetails::Helm(details::of_chart(&prepared.chart())?),
+            SourceType::Kustomize => {
+                let objects = prepared.objects()?;
+                let objects = objects.iter().map(|it| &it.what);
+                SourceDetails::Kustomize(details::of_kustomization(objects))
+            }
+            SourceType::Directory => SourceDetails::Directory,
+            SourceType::Plugin => SourceDetails::Plugin,
+        })
+    })
+    .0
+}
+
+/// A source whose kind is known, with everything that decides about its objects.
+struct Prepared<'s> {
+    tree: &'s dyn Tree,
+    path: TreePath,
+    source: &'s ApplicationSource,
+    source_type: SourceType,
+    context: &'s RenderContext,
+    environment: &'s Environment<'s>,
+    world: &'s World<'s>,
+    refs: &'s BTreeMap<String, Recorder<'s>>,
+}
+
+/// Prepares the source, does something with it and writes down what was asked.
+fn recorded<T>(
+    tree: &dyn Tree,
+    source: &ApplicationSource,
+    context: &RenderContext,
+    world: &World<'_>,
+    work: impl FnOnce(&Prepared<'_>) -> Result<T, RenderError>,
+) -> (Result<T, RenderError>, Record) {
+    let recorder = Recorder::new(tree);
+    let refs: BTreeMap<String, Recorder<'_>> =
+        world.refs.iter().map(|(name, tree)| (name.clone(), Recorder::new(*tree))).collect();
+    let mut record = Record::default();
+    let result = (|| {
+        let path = app_path(&recorder, &source.path)?;
+        let source = &parameters::merge(&recorder, &path, source, &context.app_name)?;
+        let source_type = detect(&recorder, &path, source, context.enabled)?;
+        let environment = &Environment::new(source, context, world.commit);
+        let tree = &recorder;
+        let refs = &refs;
+        let prepared =
+            Prepared { tree, path, source, source_type, context, environment, world, refs };
+        let result = work(&prepared);
+        record.revision = environment.revision_was_asked();
+        record.capabilities = source_type == SourceType::Helm;
+        result
+    })();
+    record.reads = recorder.into_reads();
+    record.refs = refs.into_iter().map(|(name, it)| (name, it.into_reads())).collect();
+    (result, record)
+}
+
+impl Prepared<'_> {
+    fn objects(&self) -> Result<Vec<Found<Object>>, RenderError> {
+        let Self { tree, path, source, context, environment, world, .. } = self;
+        match self.source_type {
+            SourceType::Directory => {
+                let options = source.directory.clone().unwrap_or_default();
+                directory::render(*tree, path, &options, context)
+            }
+            SourceType::Helm => self.chart().render(),
+            SourceType::Kustomize => {
+                let changes = source.kustomize.clone().unwrap_or_default();
+                kustomization::render(*tree, path, &changes, context, environment, world.outside)
+            }
+            SourceType::Plugin => Err(RenderError::SourceTypeNotSupported {
+                path: path.clone(),
+                source_type: self.source_type,
+            }),
         }
-        SourceType::Helm | SourceType::Kustomize | SourceType::Plugin => {
-            return Err(RenderError::SourceTypeNotSupported { path, source_type });
+    }
+
+    fn chart(&self) -> ChartSource<'_> {
+        ChartSource {
+            tree: self.tree,
+            path: &self.path,
+            source: self.source,
+            context: self.context,
+            environment: self.environment,
+            world: self.world,
+            refs: self.refs,
         }
-    };
-    let objects = mark(manifest::flatten_lists(found)?, context)?;
-    Ok(Manifests { objects, source_type })
+    }
 }
 
 /// The directory a source's path stands for, links followed.
@@ -126,4 +277,21 @@ fn mark(found: Vec<Found<Object>>, context: &RenderContext) -> Result<Vec<Object
             Ok(what)
         })
         .collect()
+}
+
+#[cfg(test)]
+fn test_context() -> RenderContext {
+    RenderContext::new("guestbook", "web")
+}
+
+/// Renders in a world without commit, clock, other sources and servers.
+#[cfg(test)]
+fn render_alone(
+    tree: &dyn Tree,
+    source: &ApplicationSource,
+    context: &RenderContext,
+) -> (Result<Manifests, RenderError>, Record) {
+    let refs = BTreeMap::new();
+    let world = World { commit: "", facts: &Still, outside: &NothingOutside, refs };
+    render(tree, source, context, &world)
 }

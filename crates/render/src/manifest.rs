@@ -44,6 +44,18 @@ pub(crate) fn from_yaml(
     Ok(objects)
 }
 
+/// The objects of a text that a tool made: whatever is no object is a mistake.
+pub(crate) fn from_output(file: &TreePath, text: &str) -> Result<Vec<Found<Object>>, RenderError> {
+    let documents = gocompat::yaml::documents(text)
+        .map_err(|error| wrong(file, error.position, error.problem.to_string()))?;
+    let objects = documents.into_iter().filter(|(value, _)| !value.is_null());
+    let objects = objects.map(|(value, line)| match Object::from_value(value) {
+        Ok(what) => Ok(Found { what, file: file.clone(), position: None }),
+        Err(error) => Err(wrong(file, Some(position(line, 1)), error.to_string())),
+    });
+    objects.collect()
+}
+
 /// The one object of a JSON file.
 pub(crate) fn from_json(file: &TreePath, content: &Bytes) -> Result<Found<Object>, RenderError> {
     let text = text_of(file, content)?;

@@ -32,6 +32,33 @@ pub(crate) fn root_tree(
     Ok(Some(tree.detach()))
 }
 
+/// What a commit says of itself.
+pub(crate) struct CommitText {
+    pub(crate) author: String,
+    pub(crate) date: i64,
+    pub(crate) message: String,
+}
+
+/// Reads the commit itself.
+pub(crate) fn read_commit(
+    remote: &Remote,
+    opened: &Opened,
+    commit: &CommitSha,
+) -> Result<CommitText, FetchError> {
+    let damaged = |source: Cause| FetchError::Damaged { repo: remote.url.clone(), source };
+    let repository = opened.repository.to_thread_local();
+    let object =
+        repository.find_commit(commit.object_id()).map_err(|error| damaged(Arc::new(error)))?;
+    let text = object.decode().map_err(|error| damaged(Arc::new(error)))?;
+    let author = text.author().map_err(|error| damaged(Arc::new(error)))?;
+    let date = author.time().map_err(|error| damaged(Arc::new(error)))?;
+    Ok(CommitText {
+        author: format!("{} <{}>", author.name, author.email),
+        date: date.seconds,
+        message: text.message.to_string().trim().to_owned(),
+    })
+}
+
 /// Fetches one commit: by its id, or, from a server that refuses that, with
 /// all branches and tags.
 pub(crate) fn fetch_commit(

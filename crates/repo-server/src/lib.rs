@@ -5,14 +5,18 @@
 //! this order: `resolve.rs` (a branch or tag to a commit), `fetch.rs` (the
 //! commit into the repository's object store), `git_tree.rs` (the store as a
 //! tree for the renderers), `rendered.rs` (remembered results). Nothing is
-//! ever checked out.
+//! ever checked out. `questions.rs` has what users ask beside manifests.
 
 mod blocking;
 mod error;
+mod facts;
 mod fetch;
 mod flight;
 mod git_tree;
+mod job;
 mod listing;
+mod outside;
+mod questions;
 mod refs;
 mod remote;
 mod rendered;
@@ -24,9 +28,10 @@ mod store;
 mod url;
 
 pub use error::{Disposition, FetchError, SourceError};
+pub use questions::RevisionMetadata;
 pub use refs::RemoteRefs;
 pub use resolve::{CommitSha, Freshness, TargetRevision};
-pub use server::{GitLimits, ManifestQuery, Options, Rendered, RepoServer};
+pub use server::{GitLimits, ManifestQuery, Options, RefSource, Rendered, RepoServer};
 pub use stats::{RequestCounts, StatsSnapshot};
 pub use url::RepoUrl;
 

@@ -31,6 +31,11 @@ impl RemoteRefs {
         self.below("refs/tags/")
     }
 
+    /// The names of the tags that stand for a commit.
+    pub fn tags_at<'r>(&'r self, commit: &'r CommitSha) -> impl Iterator<Item = &'r str> {
+        self.tags().filter(move |tag| self.commit(&format!("refs/tags/{tag}")) == Some(commit))
+    }
+
     fn below<'r>(&'r self, prefix: &'r str) -> impl Iterator<Item = &'r str> {
         let names = self.commits.range(prefix.to_owned()..);
         names.map_while(move |(name, _)| name.strip_prefix(prefix))

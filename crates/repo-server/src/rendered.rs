@@ -11,8 +11,10 @@ use api::ApplicationSource;
 use gix::ObjectId;
 use object::Object;
 use render::tree::Reads;
-use render::{Manifests, RenderContext, RenderError, SourceType};
+use render::{Capabilities, Manifests, Record, RenderContext, RenderError, SourceType};
 use sha2::{Digest as _, Sha256};
+
+use crate::CommitSha;
 
 /// Trees to remember results for, per source: the current one, and those a
 /// rollback or a slow branch returns to.
@@ -29,13 +31,14 @@ pub(crate) struct SourceKey([u8; 32]);
 impl SourceKey {
     pub(crate) fn of(repo: &str, source: &ApplicationSource, context: &RenderContext) -> Self {
         // The commit stands for the revision, and `repo` for all spellings of
-        // the address.
+        // the address; what the destination can do matters to few, see `Given`.
         let source = ApplicationSource {
             repo_url: String::new(),
             target_revision: String::new(),
             ..source.clone()
         };
         let source = serde_json::to_vec(&source).expect("a source is plain data");
+        let context = RenderContext { capabilities: Arc::default(), ..context.clone() };
         let mut digest = Sha256::new();
         for part in [repo.as_bytes(), &source, format!("{context:?}").as_bytes()] {
             digest.update((part.len() as u64).to_le_bytes());
@@ -50,13 +53,18 @@ impl SourceKey {
 #[derive(Debug)]
 pub(crate) struct Texts {
     pub(crate) manifests: Vec<Box<str>>,
-    pub(crate) source_type: SourceType,
+    pub(crate) source_type: Option<SourceType>,
     pub(crate) digest: [u8; 32],
 }
 
 impl Texts {
+    /// Those of a source that is only referred to.
+    pub(crate) fn none() -> Self {
+        Self { manifests: Vec::new(), source_type: None, digest: Sha256::digest([]).into() }
+    }
+
     fn of(manifests: Manifests) -> Self {
-        let source_type = manifests.source_type;
+        let source_type = Some(manifests.source_type);
         let texts = manifests.objects.into_iter().map(text_of);
         let manifests: Vec<Box<str>> = texts.collect();
         let mut digest = Sha256::new();
@@ -72,21 +80,59 @@ fn text_of(object: Object) -> Box<str> {
     object.into_value().to_string().into_boxed_str()
 }
 
+/// What few renders depend on, so that it is compared only where it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Given {
+    pub(crate) commit: CommitSha,
+    pub(crate) repo_url: String,
+    pub(crate) target_revision: String,
+    pub(crate) refs: BTreeMap<String, CommitSha>,
+    pub(crate) capabilities: Arc<Capabilities>,
+}
+
+/// The trees of the sources that a source refers to, by their `ref`.
+pub(crate) type RefRoots = BTreeMap<String, ObjectId>;
+
 /// The outcome of one render, a failure included: the same reads fail again.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) result: Result<Arc<Texts>, RenderError>,
-    pub(crate) reads: Reads,
+    pub(crate) record: Arc<Record>,
+    given: Given,
+    refs: RefRoots,
     bytes: usize,
 }
 
 impl Outcome {
-    pub(crate) fn new(result: Result<Manifests, RenderError>, reads: Reads) -> Self {
+    pub(crate) fn new(
+        result: Result<Manifests, RenderError>,
+        record: Record,
+        given: Given,
+        refs: RefRoots,
+    ) -> Self {
         let result = result.map(|manifests| Arc::new(Texts::of(manifests)));
         let texts =
             result.as_ref().map_or(0, |texts| texts.manifests.iter().map(|it| it.len()).sum());
-        let bytes = texts + reads.len() * READ_OVERHEAD + ENTRY_OVERHEAD;
-        Self { result, reads, bytes }
+        let reads = record.reads.len() + record.refs.values().map(Reads::len).sum::<usize>();
+        let bytes = texts + reads * READ_OVERHEAD + ENTRY_OVERHEAD;
+        Self { result, record: Arc::new(record), given, refs, bytes }
+    }
+
+    /// The same outcome for other trees of the sources referred to.
+    pub(crate) fn with_refs(&self, refs: RefRoots) -> Self {
+        let (result, record) = (self.result.clone(), Arc::clone(&self.record));
+        Self { result, record, given: self.given.clone(), refs, bytes: self.bytes }
+    }
+
+    /// Was it made from what is given now, as far as it asked?
+    pub(crate) fn was_given(&self, now: &Given) -> bool {
+        let then = &self.given;
+        let same_revision = || {
+            (&then.commit, &then.repo_url, &then.target_revision)
+                == (&now.commit, &now.repo_url, &now.target_revision)
+        };
+        (!self.record.revision || same_revision())
+            && (!self.record.capabilities || then.capabilities == now.capabilities)
     }
 }
 
@@ -117,12 +163,21 @@ impl RenderedCache {
         Self { budget, state: Mutex::default() }
     }
 
-    /// The outcome for this source and tree.
-    pub(crate) fn get(&self, key: SourceKey, root: ObjectId) -> Option<Arc<Outcome>> {
+    /// The outcome for this source and these trees.
+    pub(crate) fn get(
+        &self,
+        key: SourceKey,
+        root: ObjectId,
+        given: &Given,
+        refs: &RefRoots,
+    ) -> Option<Arc<Outcome>> {
         let mut state = self.state.lock().expect("nobody panics while looking up");
         state.touch(key);
         let outcomes = &state.sources.get(&key)?.outcomes;
-        outcomes.iter().find(|(tree, _)| *tree == root).map(|(_, outcome)| Arc::clone(outcome))
+        let fits = |(tree, outcome): &&(ObjectId, Arc<Outcome>)| {
+            *tree == root && outcome.refs == *refs && outcome.was_given(given)
+        };
+        outcomes.iter().find(fits).map(|(_, outcome)| Arc::clone(outcome))
     }
 
     /// The newest outcome for this source, whatever its tree.
@@ -210,9 +265,40 @@ mod tests {
         ObjectId::from_bytes_or_panic(&[digit; 20])
     }
 
+    fn given(digit: char) -> Given {
+        Given {
+            commit: CommitSha::parse(&digit.to_string().repeat(40)).unwrap(),
+            repo_url: String::new(),
+            target_revision: String::new(),
+            refs: BTreeMap::new(),
+            capabilities: Arc::default(),
+        }
+    }
+
     fn outcome() -> Arc<Outcome> {
+        outcome_of(Record::default())
+    }
+
+    fn outcome_of(record: Record) -> Arc<Outcome> {
         let manifests = Manifests { objects: Vec::new(), source_type: SourceType::Directory };
-        Arc::new(Outcome::new(Ok(manifests), Reads::default()))
+        Arc::new(Outcome::new(Ok(manifests), record, given('a'), RefRoots::new()))
+    }
+
+    fn get(cache: &RenderedCache, name: &str, digit: u8) -> Option<Arc<Outcome>> {
+        cache.get(key(name), tree(digit), &given('b'), &RefRoots::new())
+    }
+
+    #[test]
+    fn what_was_asked_for_must_be_the_same_and_nothing_else() {
+        let cache = RenderedCache::new(10 * ENTRY_OVERHEAD);
+        cache.insert(key("any"), tree(1), outcome());
+        let asked = Record { revision: true, ..Record::default() };
+        cache.insert(key("asked"), tree(1), outcome_of(asked));
+        assert!(get(&cache, "any", 1).is_some());
+        assert!(get(&cache, "asked", 1).is_none(), "another commit, and it was asked for");
+        assert!(cache.get(key("asked"), tree(1), &given('a'), &RefRoots::new()).is_some());
+        let other = RefRoots::from([("values".to_owned(), tree(2))]);
+        assert!(cache.get(key("any"), tree(1), &given('a'), &other).is_none());
     }
 
     #[test]
@@ -220,10 +306,10 @@ mod tests {
         let cache = RenderedCache::new(2 * ENTRY_OVERHEAD);
         cache.insert(key("a"), tree(1), outcome());
         cache.insert(key("b"), tree(1), outcome());
-        cache.get(key("a"), tree(1)).unwrap();
+        get(&cache, "a", 1).unwrap();
         cache.insert(key("c"), tree(1), outcome());
-        assert!(cache.get(key("a"), tree(1)).is_some());
-        assert!(cache.get(key("b"), tree(1)).is_none());
+        assert!(get(&cache, "a", 1).is_some());
+        assert!(get(&cache, "b", 1).is_none());
         assert_eq!(cache.bytes(), 2 * ENTRY_OVERHEAD);
     }
 
@@ -235,7 +321,7 @@ mod tests {
             cache.insert(key("a"), tree(digit), Arc::clone(&shared));
         }
         assert_eq!(cache.bytes(), ENTRY_OVERHEAD);
-        assert!(cache.get(key("a"), tree(0)).is_none(), "only the newest trees are kept");
+        assert!(get(&cache, "a", 0).is_none(), "only the newest trees are kept");
         cache.remove(key("a"));
         assert_eq!(cache.bytes(), 0);
     }

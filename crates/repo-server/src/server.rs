@@ -1,6 +1,6 @@
 //! The one object others hold: resolve, fetch, render, remember.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 use api::ApplicationSource;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use gix::ObjectId;
 use object::Object;
 use render::tree::TreeError;
 use render::{RenderContext, RenderError, SourceType};
 
-use crate::blocking::{BlockingPool, Interrupted};
+use crate::blocking::BlockingPool;
 use crate::fetch;
 use crate::flight::Flights;
+use crate::job::{At, Job, Trees};
+use crate::outside::OtherServers;
 use crate::remote::Remote;
-use crate::rendered::{Outcome, RenderedCache, SourceKey, Texts};
+use crate::rendered::{Given, Outcome, RenderedCache, SourceKey, Texts};
 use crate::repository::Repository;
 use crate::resolve::{self, Resolved};
 use crate::stats::Stats;
-use crate::store::Opened;
 use crate::{
     CommitSha, FetchError, Freshness, RemoteRefs, RepoUrl, SourceError, StatsSnapshot,
     TargetRevision,
@@ -30,7 +30,7 @@ use crate::{
 /// Resolves, fetches and renders. A cheap handle: clones share everything.
 #[derive(Clone)]
 pub struct RepoServer {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 /// How a [`RepoServer`] works.
@@ -91,12 +91,46 @@ pub struct ManifestQuery {
     pub source: ApplicationSource,
     /// The revision to render, which a sync may choose apart from the source's own.
     pub revision: TargetRevision,
+    /// The application's sources that others may refer to; empty for an
+    /// application with a single source.
+    pub refs: Vec<RefSource>,
     /// How old the knowledge of the repository's branches may be.
     pub freshness: Freshness,
     /// The application's side of it.
     pub context: RenderContext,
     /// Render even if the result is known: a hard refresh.
     pub ignore_cache: bool,
+}
+
+/// A source whose files other sources may refer to as `$name/…`.
+#[derive(Clone, Debug)]
+pub struct RefSource {
+    /// Its `ref`.
+    pub name: String,
+    /// Its repository.
+    pub repo_url: String,
+    /// Its revision.
+    pub revision: TargetRevision,
+    /// Its `tagPrefix`.
+    pub tag_prefix: String,
+}
+
+impl ManifestQuery {
+    /// Is the source there only to be referred to?
+    fn is_only_referred_to(&self) -> bool {
+        let ApplicationSource { ref_, path, chart, .. } = &self.source;
+        !self.refs.is_empty() && !ref_.is_empty() && path.is_empty() && chart.is_empty()
+    }
+
+    /// The sources that its parameters really refer to.
+    fn used_refs(&self) -> Vec<&RefSource> {
+        let Some(helm) = &self.source.helm else { return Vec::new() };
+        let files = helm.file_parameters.iter().map(|it| &it.path);
+        let mut names = helm.value_files.iter().chain(files).filter_map(|it| it.strip_prefix('$'));
+        let names: BTreeSet<&str> =
+            names.by_ref().map(|it| it.split('/').next().unwrap_or(it)).collect();
+        self.refs.iter().filter(|it| names.contains(it.name.as_str())).collect()
+    }
 }
 
 /// What a source rendered to.
@@ -108,9 +142,10 @@ pub struct Rendered {
 }
 
 impl Rendered {
-    /// The kind of source it turned out to be.
+    /// The kind of source it turned out to be; none for one that is only
+    /// referred to.
     #[must_use]
-    pub fn source_type(&self) -> SourceType {
+    pub fn source_type(&self) -> Option<SourceType> {
         self.texts.source_type
     }
 
@@ -136,13 +171,13 @@ impl Rendered {
     }
 }
 
-struct Inner {
-    options: Options,
-    requests: BlockingPool,
-    renders: BlockingPool,
+pub(crate) struct Inner {
+    pub(crate) options: Options,
+    pub(crate) requests: BlockingPool,
+    pub(crate) renders: BlockingPool,
     repositories: Mutex<HashMap<String, Arc<Repository>>>,
     cache: RenderedCache,
-    flights: Flights<(SourceKey, CommitSha), Result<Arc<Outcome>, SourceError>>,
+    flights: Flights<(SourceKey, Given), Result<Arc<Outcome>, SourceError>>,
     stats: Stats,
 }
 
@@ -223,27 +258,49 @@ impl RepoServer {
     /// # Errors
     /// When the commit cannot be had, or does not render.
     pub async fn manifests(&self, query: ManifestQuery) -> Result<Arc<Rendered>, SourceError> {
-        let repo = RepoUrl::new(&query.source.repo_url);
-        let ManifestQuery { source, revision, freshness, .. } = &query;
-        let commit = self.resolve_tag(&repo, revision, &source.tag_prefix, *freshness).await?;
-        let repository = self.inner.repository(&repo);
-        let key = SourceKey::of(&repository.identity, &query.source, &query.context);
-        if query.ignore_cache {
-            self.inner.cache.remove(key);
+        let job = self.job(&query).await?;
+        if query.is_only_referred_to() {
+            let texts = Arc::new(Texts::none());
+            return Ok(Arc::new(Rendered { commit: job.main.commit.clone(), texts }));
         }
-        let outcome = match self.inner.remembered(&repository, key, &commit) {
+        if query.ignore_cache {
+            self.inner.cache.remove(job.key);
+        }
+        let outcome = match self.inner.remembered(&job) {
             Some(outcome) => outcome,
-            None => self.render_once(&repository, key, &commit, &query).await?,
+            None => self.render_once(&job).await?,
         };
         match &outcome.result {
-            Ok(texts) => Ok(Arc::new(Rendered { commit, texts: Arc::clone(texts) })),
-            Err(error) => Err(SourceError::Render {
-                repo,
-                commit,
-                path: query.source.path,
-                source: Box::new(error.clone()),
-            }),
+            Ok(texts) => {
+                let (commit, texts) = (job.main.commit.clone(), Arc::clone(texts));
+                Ok(Arc::new(Rendered { commit, texts }))
+            }
+            Err(error) => Err(job.failed(error.clone())),
         }
+    }
+
+    /// Resolves every revision that a query is about.
+    pub(crate) async fn job(&self, query: &ManifestQuery) -> Result<Arc<Job>, FetchError> {
+        let ManifestQuery { source, revision, freshness, context, .. } = query;
+        let main = self.at(&source.repo_url, revision, &source.tag_prefix, *freshness).await?;
+        let mut refs = BTreeMap::new();
+        for RefSource { name, repo_url, revision, tag_prefix } in query.used_refs() {
+            let at = self.at(repo_url, revision, tag_prefix, *freshness).await?;
+            refs.insert(name.clone(), at);
+        }
+        Ok(Arc::new(Job::new(main, refs, source.clone(), context.clone())))
+    }
+
+    pub(crate) async fn at(
+        &self,
+        repo_url: &str,
+        revision: &TargetRevision,
+        tag_prefix: &str,
+        freshness: Freshness,
+    ) -> Result<At, FetchError> {
+        let url = RepoUrl::new(repo_url);
+        let commit = self.resolve_tag(&url, revision, tag_prefix, freshness).await?;
+        Ok(At { repository: self.inner.repository(&url), commit })
     }
 
     /// Counts of requests, renders and hits so far.
@@ -253,25 +310,17 @@ impl RepoServer {
     }
 
     /// Renders; those who ask the same at the same time share the render.
-    async fn render_once(
-        &self,
-        repository: &Arc<Repository>,
-        key: SourceKey,
-        commit: &CommitSha,
-        query: &ManifestQuery,
-    ) -> Result<Arc<Outcome>, SourceError> {
+    async fn render_once(&self, job: &Arc<Job>) -> Result<Arc<Outcome>, SourceError> {
         let start = || {
-            let (inner, repository) = (Arc::clone(&self.inner), Arc::clone(repository));
-            let (commit, source) = (commit.clone(), query.source.clone());
-            let context = query.context.clone();
-            async move { inner.render(repository, key, commit, source, context).await }.boxed()
+            let (inner, job) = (Arc::clone(&self.inner), Arc::clone(job));
+            async move { inner.on_trees(job, Inner::render).await }.boxed()
         };
-        self.inner.flights.join((key, commit.clone()), start).await
+        self.inner.flights.join((job.key, job.given()), start).await
     }
 }
 
 impl Inner {
-    fn repository(&self, url: &RepoUrl) -> Arc<Repository> {
+    pub(crate) fn repository(&self, url: &RepoUrl) -> Arc<Repository> {
         let identity = url.identity();
         let mut repositories = self.repositories.lock().expect("nobody panics while looking up");
         let known = repositories.entry(identity).or_insert_with_key(|identity| {
@@ -309,7 +358,7 @@ impl Inner {
     }
 
     /// Brings a commit into the store, if it is not there yet.
-    async fn fetch(
+    pub(crate) async fn fetch(
         self: Arc<Self>,
         repository: &Arc<Repository>,
         commit: &CommitSha,
@@ -364,143 +413,51 @@ impl Inner {
         fetched
     }
 
-    /// The answer for a commit whose tree is known, if there is one.
-    fn remembered(
-        &self,
-        repository: &Repository,
-        key: SourceKey,
-        commit: &CommitSha,
-    ) -> Option<Arc<Outcome>> {
-        let outcome = self.cache.get(key, repository.root(commit)?)?;
+    /// The answer for commits whose trees are known, if there is one.
+    fn remembered(&self, job: &Job) -> Option<Arc<Outcome>> {
+        let roots = job.known_roots()?;
+        let outcome = self.cache.get(job.key, roots.main, &job.given(), &roots.refs)?;
         self.stats.count(|stats| stats.cache_hits += 1);
         Some(outcome)
     }
 
-    /// Fetches what is missing and renders; a damaged store is built anew, once.
-    async fn render(
-        self: Arc<Self>,
-        repository: Arc<Repository>,
-        key: SourceKey,
-        commit: CommitSha,
-        source: ApplicationSource,
-        context: RenderContext,
-    ) -> Result<Arc<Outcome>, SourceError> {
-        let job = Arc::new(Job { key, commit: commit.clone(), source, context });
-        let mut rebuilt = false;
-        loop {
-            let generation = repository.store.generation();
-            let damage = match Arc::clone(&self).render_stored(&repository, &job).await? {
-                Attempt::Done(outcome) => return Ok(outcome),
-                Attempt::NotFetched => match Arc::clone(&self).fetch(&repository, &commit).await {
-                    Err(FetchError::Damaged { repo, source }) => {
-                        FetchError::Damaged { repo, source }
-                    }
-                    fetched => {
-                        fetched?;
-                        continue;
-                    }
-                },
-                Attempt::Damaged(damage) => damage,
-            };
-            if rebuilt {
-                return Err(damage.into());
-            }
-            rebuilt = true;
-            self.rebuild(&repository, generation).await?;
+    /// Renders from what the stores have. Blocks.
+    fn render(self: &Arc<Self>, job: &Job, trees: &Trees) -> Result<Arc<Outcome>, RenderError> {
+        if let Some(outcome) = self.unchanged(job, trees) {
+            return Ok(outcome);
         }
-    }
-
-    async fn rebuild(
-        &self,
-        repository: &Arc<Repository>,
-        generation: u64,
-    ) -> Result<(), FetchError> {
-        let limit = self.options.git.fetch_timeout;
-        let shared = Arc::clone(repository);
-        let rebuilt = self.requests.run(limit, move |_| shared.store.rebuild(generation)).await;
-        repository.settle(rebuilt, "rebuilding the copy of", limit)
-    }
-
-    async fn render_stored(
-        self: Arc<Self>,
-        repository: &Arc<Repository>,
-        job: &Arc<Job>,
-    ) -> Result<Attempt, SourceError> {
-        let limit = self.options.render_timeout;
-        let (shared, own, inner) = (Arc::clone(repository), Arc::clone(job), Arc::clone(&self));
-        let attempt = self.renders.run(limit, move |_| inner.attempt(&shared, &own)).await;
-        match attempt {
-            Ok(attempt) => Ok(attempt?),
-            Err(Interrupted::TimedOut) => {
-                let repo = repository.remote.url.clone();
-                Err(FetchError::Timeout { doing: "rendering from", repo, limit }.into())
-            }
-            Err(Interrupted::Panicked) => Err(SourceError::Crashed {
-                repo: repository.remote.url.clone(),
-                commit: job.commit.clone(),
-                path: job.source.path.clone(),
-            }),
-        }
-    }
-
-    /// One try at rendering from what the store has. Blocks.
-    fn attempt(&self, repository: &Repository, job: &Job) -> Result<Attempt, FetchError> {
-        let opened = repository.store.open()?;
-        let root = match fetch::root_tree(&repository.remote, &opened, &job.commit) {
-            Ok(Some(root)) => root,
-            Ok(None) => return Ok(Attempt::NotFetched),
-            Err(error) => return Ok(Attempt::Damaged(error)),
-        };
-        repository.remember_root(&job.commit, root);
-        if let Some(outcome) = self.unchanged(repository, &opened, job.key, root) {
-            return Ok(Attempt::Done(outcome));
-        }
-        let tree = repository.tree(&opened, root);
-        let (result, reads) = render::render(&tree, &job.source, &job.context);
+        let outside = OtherServers::of(self);
+        let world = trees.world(job, &outside);
+        let (result, record) = render::render(&trees.main.tree, &job.source, &job.context, &world);
         self.stats.count(|stats| stats.renders += 1);
-        if let Err(RenderError::Tree(TreeError::Store { source, .. })) = result {
-            let repo = repository.remote.url.clone();
-            return Ok(Attempt::Damaged(FetchError::Damaged { repo, source }));
+        if let Err(error @ RenderError::Tree(TreeError::Store { .. })) = result {
+            return Err(error);
         }
-        let outcome = Arc::new(Outcome::new(result, reads));
-        self.cache.insert(job.key, root, Arc::clone(&outcome));
-        Ok(Attempt::Done(outcome))
+        let roots = trees.roots();
+        let outcome = Arc::new(Outcome::new(result, record, job.given(), roots.refs));
+        self.cache.insert(job.key, roots.main, Arc::clone(&outcome));
+        Ok(outcome)
     }
 
-    /// The newest outcome of this source, if nothing it read differs in `root`.
-    fn unchanged(
-        &self,
-        repository: &Repository,
-        opened: &Opened,
-        key: SourceKey,
-        root: ObjectId,
-    ) -> Option<Arc<Outcome>> {
-        if let Some(outcome) = self.cache.get(key, root) {
+    /// The newest outcome of this source, if nothing it asked has another
+    /// answer now.
+    fn unchanged(&self, job: &Job, trees: &Trees) -> Option<Arc<Outcome>> {
+        let roots = trees.roots();
+        if let Some(outcome) = self.cache.get(job.key, roots.main, &job.given(), &roots.refs) {
             self.stats.count(|stats| stats.cache_hits += 1);
             return Some(outcome);
         }
-        let (old_root, outcome) = self.cache.newest(key)?;
-        let changes = repository.changes(opened, old_root, root)?;
-        if outcome.reads.are_touched_by(&changes) {
+        let (old_root, outcome) = self.cache.newest(job.key)?;
+        if !outcome.was_given(&job.given()) {
+            return None;
+        }
+        let changes = job.main.repository.changes(&trees.main.opened, old_root, roots.main)?;
+        if outcome.record.reads.are_touched_by(&changes) || !trees.hold_all(&outcome.record.refs) {
             return None;
         }
         self.stats.count(|stats| stats.unchanged_hits += 1);
-        self.cache.insert(key, root, Arc::clone(&outcome));
+        let outcome = Arc::new(outcome.with_refs(roots.refs));
+        self.cache.insert(job.key, roots.main, Arc::clone(&outcome));
         Some(outcome)
     }
-}
-
-/// A render to be done.
-struct Job {
-    key: SourceKey,
-    commit: CommitSha,
-    source: ApplicationSource,
-    context: RenderContext,
-}
-
-/// What came of a try.
-enum Attempt {
-    Done(Arc<Outcome>),
-    NotFetched,
-    Damaged(FetchError),
 }

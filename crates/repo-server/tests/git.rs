@@ -3,8 +3,7 @@
 use std::time::Instant;
 
 use api::ApplicationSource;
-use render::tracking::Tracking;
-use render::{EnabledSourceTypes, Limits, RenderContext};
+use render::RenderContext;
 use repo_server::{
     CommitSha, Freshness, ManifestQuery, Options, Rendered, RepoServer, RepoUrl, SourceError,
     TargetRevision,
@@ -86,13 +85,8 @@ fn query(url: &str, path: &str, freshness: Freshness) -> ManifestQuery {
         },
         revision: TargetRevision::default(),
         freshness,
-        context: RenderContext {
-            app_name: "guestbook".to_owned(),
-            namespace: "web".to_owned(),
-            tracking: Tracking::default(),
-            enabled: EnabledSourceTypes::default(),
-            limits: Limits::default(),
-        },
+        refs: Vec::new(),
+        context: RenderContext::new("guestbook", "web"),
         ignore_cache: false,
     }
 }

@@ -1,0 +1,248 @@
+//! Something to be done with the trees of one or more commits.
+//!
+//! [`Inner::on_trees`] fetches what is missing, builds a damaged store anew,
+//! once, and hands the trees to the work.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::ApplicationSource;
+use gix::ObjectId;
+use render::tree::{Reads, Tree, TreeError};
+use render::{Outside, RenderContext, RenderError, World};
+
+use crate::blocking::Interrupted;
+use crate::facts::TheseFacts;
+use crate::fetch;
+use crate::git_tree::GitTree;
+use crate::rendered::{Given, RefRoots, SourceKey};
+use crate::repository::Repository;
+use crate::server::Inner;
+use crate::store::Opened;
+use crate::{CommitSha, FetchError, SourceError};
+
+/// A commit of a repository.
+#[derive(Clone)]
+pub(crate) struct At {
+    pub(crate) repository: Arc<Repository>,
+    pub(crate) commit: CommitSha,
+}
+
+/// A source at a commit, with those it refers to.
+pub(crate) struct Job {
+    pub(crate) key: SourceKey,
+    pub(crate) main: At,
+    pub(crate) refs: BTreeMap<String, At>,
+    pub(crate) source: ApplicationSource,
+    pub(crate) context: RenderContext,
+}
+
+/// The trees' ids.
+pub(crate) struct Roots {
+    pub(crate) main: ObjectId,
+    pub(crate) refs: RefRoots,
+}
+
+impl Job {
+    pub(crate) fn new(
+        main: At,
+        refs: BTreeMap<String, At>,
+        source: ApplicationSource,
+        context: RenderContext,
+    ) -> Self {
+        let mut identity = main.repository.identity.clone();
+        for (name, at) in &refs {
+            // No address holds a line feed.
+            identity.push_str(&format!("\n{name}\n{}", at.repository.identity));
+        }
+        let key = SourceKey::of(&identity, &source, &context);
+        Self { key, main, refs, source, context }
+    }
+
+    pub(crate) fn given(&self) -> Given {
+        Given {
+            commit: self.main.commit.clone(),
+            repo_url: self.source.repo_url.clone(),
+            target_revision: self.source.target_revision.clone(),
+            refs: self.refs.iter().map(|(name, at)| (name.clone(), at.commit.clone())).collect(),
+            capabilities: Arc::clone(&self.context.capabilities),
+        }
+    }
+
+    /// The trees' ids, if all are known without a look at the disk.
+    pub(crate) fn known_roots(&self) -> Option<Roots> {
+        let root = |at: &At| at.repository.root(&at.commit);
+        let refs = self.refs.iter().map(|(name, at)| Some((name.clone(), root(at)?)));
+        Some(Roots { main: root(&self.main)?, refs: refs.collect::<Option<_>>()? })
+    }
+
+    pub(crate) fn failed(&self, error: RenderError) -> SourceError {
+        SourceError::Render {
+            repo: self.main.repository.remote.url.clone(),
+            commit: self.main.commit.clone(),
+            path: self.source.path.clone(),
+            source: Box::new(error),
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &At> {
+        [&self.main].into_iter().chain(self.refs.values())
+    }
+}
+
+/// An open tree.
+pub(crate) struct OpenTree {
+    pub(crate) opened: Opened,
+    pub(crate) root: ObjectId,
+    pub(crate) tree: GitTree,
+}
+
+/// The trees of a job.
+pub(crate) struct Trees {
+    pub(crate) main: OpenTree,
+    refs: BTreeMap<String, OpenTree>,
+}
+
+impl Trees {
+    pub(crate) fn roots(&self) -> Roots {
+        let refs = self.refs.iter().map(|(name, it)| (name.clone(), it.root)).collect();
+        Roots { main: self.main.root, refs }
+    }
+
+    /// What a render of the job may ask.
+    pub(crate) fn world<'w>(&'w self, job: &'w Job, outside: &'w dyn Outside) -> World<'w> {
+        let refs = self.refs.iter().map(|(name, it)| (name.clone(), &it.tree as &dyn Tree));
+        World {
+            commit: job.main.commit.as_str(),
+            facts: &TheseFacts,
+            outside,
+            refs: refs.collect(),
+        }
+    }
+
+    /// Do the sources referred to still give these answers?
+    pub(crate) fn hold_all(&self, reads: &BTreeMap<String, Reads>) -> bool {
+        reads.iter().all(|(name, reads)| match self.refs.get(name) {
+            Some(it) => reads.hold_in(&it.tree).unwrap_or(false),
+            None => reads.is_empty(),
+        })
+    }
+}
+
+/// What came of a try.
+enum Attempt<T> {
+    Done(T),
+    Failed(RenderError),
+    NotFetched(At),
+    Damaged(At, FetchError),
+}
+
+impl Inner {
+    /// Does `work` with the job's trees, as soon as they are here.
+    pub(crate) async fn on_trees<T: Send + 'static>(
+        self: Arc<Self>,
+        job: Arc<Job>,
+        work: impl Fn(&Arc<Self>, &Job, &Trees) -> Result<T, RenderError> + Clone + Send + 'static,
+    ) -> Result<T, SourceError> {
+        let mut rebuilt = false;
+        loop {
+            let generations: Vec<u64> =
+                job.all().map(|at| at.repository.store.generation()).collect();
+            let (at, damage) = match Arc::clone(&self).attempt(&job, work.clone()).await? {
+                Attempt::Done(answer) => return Ok(answer),
+                Attempt::Failed(error) => return Err(job.failed(error)),
+                Attempt::NotFetched(at) => {
+                    match Arc::clone(&self).fetch(&at.repository, &at.commit).await {
+                        Err(damage @ FetchError::Damaged { .. }) => (at, damage),
+                        fetched => {
+                            fetched?;
+                            continue;
+                        }
+                    }
+                }
+                Attempt::Damaged(at, damage) => (at, damage),
+            };
+            if rebuilt {
+                return Err(damage.into());
+            }
+            rebuilt = true;
+            let same = |it: &(&At, &u64)| Arc::ptr_eq(&it.0.repository, &at.repository);
+            let generation = job.all().zip(&generations).find(same).map_or(0, |(_, it)| *it);
+            self.rebuild(&at.repository, generation).await?;
+        }
+    }
+
+    async fn attempt<T: Send + 'static>(
+        self: Arc<Self>,
+        job: &Arc<Job>,
+        work: impl Fn(&Arc<Self>, &Job, &Trees) -> Result<T, RenderError> + Send + 'static,
+    ) -> Result<Attempt<T>, SourceError> {
+        let limit = self.options.render_timeout;
+        let (own, inner) = (Arc::clone(job), Arc::clone(&self));
+        let attempt = self.renders.run(limit, move |_| try_once(&inner, &own, work)).await;
+        let repo = job.main.repository.remote.url.clone();
+        match attempt {
+            Ok(attempt) => Ok(attempt?),
+            Err(Interrupted::TimedOut) => {
+                Err(FetchError::Timeout { doing: "rendering from", repo, limit }.into())
+            }
+            Err(Interrupted::Panicked) => Err(SourceError::Crashed {
+                repo,
+                commit: job.main.commit.clone(),
+                path: job.source.path.clone(),
+            }),
+        }
+    }
+
+    async fn rebuild(
+        &self,
+        repository: &Arc<Repository>,
+        generation: u64,
+    ) -> Result<(), FetchError> {
+        let limit = self.options.git.fetch_timeout;
+        let shared = Arc::clone(repository);
+        let rebuilt = self.requests.run(limit, move |_| shared.store.rebuild(generation)).await;
+        repository.settle(rebuilt, "rebuilding the copy of", limit)
+    }
+}
+
+/// One try with what the stores have. Blocks.
+fn try_once<T>(
+    inner: &Arc<Inner>,
+    job: &Job,
+    work: impl Fn(&Arc<Inner>, &Job, &Trees) -> Result<T, RenderError>,
+) -> Result<Attempt<T>, FetchError> {
+    let main = match open(&job.main)? {
+        Ok(open) => open,
+        Err(attempt) => return Ok(attempt),
+    };
+    let mut refs = BTreeMap::new();
+    for (name, at) in &job.refs {
+        match open(at)? {
+            Ok(open) => refs.insert(name.clone(), open),
+            Err(attempt) => return Ok(attempt),
+        };
+    }
+    Ok(match work(inner, job, &Trees { main, refs }) {
+        Ok(answer) => Attempt::Done(answer),
+        Err(RenderError::Tree(TreeError::Store { source, .. })) => {
+            let repo = job.main.repository.remote.url.clone();
+            Attempt::Damaged(job.main.clone(), FetchError::Damaged { repo, source })
+        }
+        Err(error) => Attempt::Failed(error),
+    })
+}
+
+/// The tree of a commit, or what has to happen first.
+fn open<T>(at: &At) -> Result<Result<OpenTree, Attempt<T>>, FetchError> {
+    let At { repository, commit } = at;
+    let opened = repository.store.open()?;
+    let root = match fetch::root_tree(&repository.remote, &opened, commit) {
+        Ok(Some(root)) => root,
+        Ok(None) => return Ok(Err(Attempt::NotFetched(at.clone()))),
+        Err(error) => return Ok(Err(Attempt::Damaged(at.clone(), error))),
+    };
+    repository.remember_root(commit, root);
+    let tree = repository.tree(&opened, root);
+    Ok(Ok(OpenTree { opened, root, tree }))
+}

@@ -1,0 +1,96 @@
+//! What renders need of other servers: value files, remote bases.
+
+use std::io::Read as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use render::tree::Tree;
+use render::{ChartAddress, Outside, OutsideError, RemoteBase};
+use tokio::runtime::Handle;
+
+use crate::fetch;
+use crate::server::Inner;
+use crate::{FetchError, Freshness, RepoServer, RepoUrl, TargetRevision};
+
+/// No value file or manifest is larger.
+const MAX_FILE: u64 = 64 << 20;
+
+/// Asks other servers on behalf of a render, whose thread waits.
+pub(crate) struct OtherServers {
+    server: RepoServer,
+    handle: Handle,
+    timeout: Duration,
+}
+
+impl OtherServers {
+    /// Call it on a thread of the runtime.
+    pub(crate) fn of(inner: &Arc<Inner>) -> Self {
+        Self {
+            server: RepoServer { inner: Arc::clone(inner) },
+            handle: Handle::current(),
+            timeout: inner.options.git.fetch_timeout,
+        }
+    }
+}
+
+impl Outside for OtherServers {
+    fn file(&self, url: &str) -> Result<Bytes, OutsideError> {
+        let client = reqwest::blocking::Client::builder()
+            .timeout(self.timeout)
+            .build()
+            .map_err(|error| failed(&error))?;
+        let answer = client.get(url).send().map_err(|error| failed(&error))?;
+        if !answer.status().is_success() {
+            return Err(OutsideError::Status(answer.status().as_u16()));
+        }
+        let mut content = Vec::new();
+        answer.take(MAX_FILE + 1).read_to_end(&mut content).map_err(|error| failed(&error))?;
+        if content.len() as u64 > MAX_FILE {
+            return Err(OutsideError::Failed(format!("it has more than {MAX_FILE} bytes")));
+        }
+        Ok(content.into())
+    }
+
+    fn chart(&self, chart: &ChartAddress) -> Result<Bytes, OutsideError> {
+        Err(OutsideError::Failed(format!(
+            "chart repositories such as {} are not supported yet; put the chart below charts/",
+            chart.repository
+        )))
+    }
+
+    fn repository(&self, base: &RemoteBase) -> Result<Box<dyn Tree>, OutsideError> {
+        let url = RepoUrl::new(&base.clone_url);
+        let target = TargetRevision(base.reference.clone());
+        let inner = &self.server.inner;
+        let resolved = self.server.resolve(&url, &target, Freshness::Latest);
+        let commit = self.handle.block_on(resolved).map_err(|error| failed(&error))?;
+        let repository = inner.repository(&url);
+        let root = || {
+            let opened = repository.store.open()?;
+            Ok((fetch::root_tree(&repository.remote, &opened, &commit)?, opened))
+        };
+        let mut found = root().map_err(|error: FetchError| failed(&error))?;
+        if found.0.is_none() {
+            let fetched = Arc::clone(inner).fetch(&repository, &commit);
+            self.handle.block_on(fetched).map_err(|error| failed(&error))?;
+            found = root().map_err(|error| failed(&error))?;
+        }
+        let (root, opened) = found;
+        let root =
+            root.ok_or_else(|| OutsideError::Failed(format!("the commit {commit} is missing")))?;
+        Ok(Box::new(repository.tree(&opened, root)))
+    }
+}
+
+/// The error with its causes.
+fn failed(error: &dyn std::error::Error) -> OutsideError {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    OutsideError::Failed(text)
+}

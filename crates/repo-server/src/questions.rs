@@ -1,0 +1,105 @@
+//! What users ask of repositories beside manifests.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use render::{EnabledSourceTypes, RenderContext, SourceDetails, SourceType};
+
+use crate::fetch::{self, CommitText};
+use crate::job::{At, Job, Trees};
+use crate::outside::OtherServers;
+use crate::{
+    CommitSha, FetchError, Freshness, ManifestQuery, RepoServer, RepoUrl, SourceError,
+    TargetRevision,
+};
+
+/// How old the list of tags may be that a commit is shown with.
+const TAGS_MAX_AGE: Duration = Duration::from_secs(180);
+
+/// What is known of a commit beside its files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RevisionMetadata {
+    /// The commit.
+    pub commit: CommitSha,
+    /// `Name <address>`.
+    pub author: String,
+    /// When it was written: seconds since 1970.
+    pub date: i64,
+    /// The tags that stand for it, sorted.
+    pub tags: Vec<String>,
+    /// The whole message, without blanks around it.
+    pub message: String,
+}
+
+impl RepoServer {
+    /// What a source is and offers to be set.
+    ///
+    /// # Errors
+    /// When the commit cannot be had, or the source there cannot be read.
+    pub async fn details(&self, query: &ManifestQuery) -> Result<SourceDetails, SourceError> {
+        let job = self.job(query).await?;
+        let look = |inner: &Arc<_>, job: &Job, trees: &Trees| {
+            let outside = OtherServers::of(inner);
+            let world = trees.world(job, &outside);
+            render::details(&trees.main.tree, &job.source, &job.context, &world)
+        };
+        Arc::clone(&self.inner).on_trees(job, look).await
+    }
+
+    /// Every directory of a repository that is a chart or a kustomization,
+    /// with which of them it is; the top is `.`.
+    ///
+    /// # Errors
+    /// When the commit cannot be had or read.
+    pub async fn list_apps(
+        &self,
+        repo: &RepoUrl,
+        revision: &TargetRevision,
+        enabled: EnabledSourceTypes,
+    ) -> Result<BTreeMap<String, SourceType>, SourceError> {
+        let main = self.at(repo.to_connect(), revision, "", Freshness::Latest).await?;
+        let context = RenderContext { enabled, ..RenderContext::new("", "") };
+        let job = Job::new(main, BTreeMap::new(), Default::default(), context);
+        let look = |_: &Arc<_>, job: &Job, trees: &Trees| {
+            render::discover_all(&trees.main.tree, job.context.enabled)
+        };
+        Arc::clone(&self.inner).on_trees(Arc::new(job), look).await
+    }
+
+    /// Who wrote a commit, when, and why.
+    ///
+    /// # Errors
+    /// When the commit cannot be had.
+    pub async fn revision_metadata(
+        &self,
+        repo: &RepoUrl,
+        revision: &TargetRevision,
+    ) -> Result<RevisionMetadata, SourceError> {
+        let recent = Instant::now().checked_sub(TAGS_MAX_AGE);
+        let recent = recent.map_or(Freshness::Latest, Freshness::NotBefore);
+        let main = self.at(repo.to_connect(), revision, "", recent).await?;
+        let commit = main.commit.clone();
+        // A server that does not answer now only costs the tags.
+        let tags = match self.refs(repo, recent).await {
+            Ok(refs) => refs.tags_at(&commit).map(str::to_owned).collect(),
+            Err(_) => Vec::new(),
+        };
+        let job = Job::new(main, BTreeMap::new(), Default::default(), RenderContext::new("", ""));
+        let look = |_: &Arc<_>, job: &Job, trees: &Trees| {
+            let At { repository, commit } = &job.main;
+            Ok(fetch::read_commit(&repository.remote, &trees.main.opened, commit))
+        };
+        let CommitText { author, date, message } =
+            Arc::clone(&self.inner).on_trees(Arc::new(job), look).await??;
+        Ok(RevisionMetadata { commit, author, date, tags, message })
+    }
+
+    /// Does the repository answer?
+    ///
+    /// # Errors
+    /// When it does not, with what to do about it.
+    pub async fn test_access(&self, repo: &RepoUrl) -> Result<(), FetchError> {
+        self.refs(repo, Freshness::Latest).await.map(drop)
+    }
+}
