@@ -1,4 +1,4 @@
-//! A directory of plain YAML and JSON files.
+//! A directory of plain YAML, JSON and Jsonnet files.
 //!
 //! First the files are chosen ([`manifest_files`]), then each is read.
 
@@ -7,6 +7,8 @@ use bytes::Bytes;
 use gocompat::glob::Glob;
 use object::Object;
 
+use crate::environment::Environment;
+use crate::jsonnet::Jsonnet;
 use crate::manifest::{self, Found};
 use crate::tree::{self, EntryKind, Tree, TreePath};
 use crate::{RenderContext, RenderError};
@@ -23,10 +25,14 @@ pub(crate) fn render(
     path: &TreePath,
     options: &ApplicationSourceDirectory,
     context: &RenderContext,
+    environment: &Environment<'_>,
 ) -> Result<Vec<Found<Object>>, RenderError> {
+    let jsonnet = Jsonnet::new(tree, path, &options.jsonnet, context, environment)?;
     let mut found = Vec::new();
     for (file, content) in manifest_files(tree, path, options, context)? {
-        if file.name().ends_with(".json") {
+        if file.name().ends_with(".jsonnet") {
+            found.extend(jsonnet.objects(&file, &content)?);
+        } else if file.name().ends_with(".json") {
             found.push(manifest::from_json(&file, &content)?);
         } else {
             found.extend(manifest::from_yaml(&file, &content)?);
@@ -54,8 +60,9 @@ fn manifest_files(
         }
         let Some(content) = read_manifest(tree, &file, context)? else { continue };
         if file.name().ends_with(".jsonnet") {
+            // Programs, whose size says nothing about that of their manifests.
             if context.enabled.jsonnet {
-                return Err(RenderError::JsonnetNotSupported { file });
+                files.push((file, content));
             }
             continue;
         }
@@ -377,15 +384,6 @@ mod tests {
             &latin1,
             options(false, "", ""),
             "app/a.yaml, line 1, column 10: the text is not UTF-8",
-        );
-    }
-
-    #[test]
-    fn jsonnet_is_refused_clearly() {
-        check_file(
-            "a.jsonnet",
-            "{}",
-            "app/a.jsonnet: Jsonnet is not supported yet; exclude it with directory.exclude or set jsonnet.enable to false",
         );
     }
 }

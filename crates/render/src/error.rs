@@ -79,13 +79,13 @@ pub enum RenderError {
         /// Why not.
         problem: String,
     },
-    /// A Jsonnet file, which this version does not evaluate.
-    #[error(
-        "{file}: Jsonnet is not supported yet; exclude it with directory.exclude or set jsonnet.enable to false"
-    )]
-    JsonnetNotSupported {
+    /// A Jsonnet file that gives no objects. Argo CD's words come first.
+    #[error("failed to evaluate jsonnet {:?}: {problem}", file.as_str())]
+    Jsonnet {
         /// The file.
         file: TreePath,
+        /// What is wrong there.
+        problem: String,
     },
     /// An include or exclude pattern that cannot be read.
     #[error("{option} {pattern:?} is no pattern: {problem}")]

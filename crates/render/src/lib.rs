@@ -13,6 +13,8 @@ mod detect;
 mod directory;
 mod environment;
 mod error;
+mod jsonnet;
+mod jsonnet_error;
 mod kustomization;
 mod manifest;
 mod parameters;
@@ -225,7 +227,7 @@ impl Prepared<'_> {
         match self.source_type {
             SourceType::Directory => {
                 let options = source.directory.clone().unwrap_or_default();
-                directory::render(*tree, path, &options, context)
+                directory::render(*tree, path, &options, context, environment)
             }
             SourceType::Helm => self.chart().render(),
             SourceType::Kustomize => {

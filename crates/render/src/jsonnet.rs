@@ -1,0 +1,315 @@
+//! Jsonnet files of a directory: evaluated inside the tree, within a stack limit.
+
+use std::collections::BTreeMap;
+
+use api::{ApplicationSourceJsonnet, JsonnetVar};
+use bytes::Bytes;
+use object::Object;
+use rsjsonnet_lang::arena::Arena;
+use rsjsonnet_lang::interner::InternedStr;
+use rsjsonnet_lang::program::{
+    Callbacks, EvalError, EvalStackTraceItem, ImportError, LoadError, NativeError, Program, Thunk,
+    Value,
+};
+use rsjsonnet_lang::span::{SpanContextId, SpanId};
+
+use crate::environment::Environment;
+use crate::jsonnet_error::{Problem, of_evaluation, of_text};
+use crate::manifest::Found;
+use crate::tree::{self, EntryKind, Tree, TreePath};
+use crate::{RenderContext, RenderError};
+
+/// Calls inside each other, as in go-jsonnet.
+const MAX_STACK: usize = 500;
+/// Files that one evaluation may import.
+const MAX_IMPORTS: usize = 10_000;
+/// Bytes of them together.
+const MAX_IMPORTED_BYTES: usize = 64 << 20;
+
+/// How the Jsonnet files of a source are evaluated.
+pub(crate) struct Jsonnet<'s> {
+    tree: &'s dyn Tree,
+    /// Where imports are looked for after the importing file's own directory, in this order.
+    library: Vec<TreePath>,
+    external: BTreeMap<String, Variable>,
+    arguments: BTreeMap<String, Variable>,
+    max_file: u64,
+}
+
+/// A text, or the code of a value.
+enum Variable {
+    Text(String),
+    Code(String),
+}
+
+impl<'s> Jsonnet<'s> {
+    pub(crate) fn new(
+        tree: &'s dyn Tree,
+        path: &TreePath,
+        options: &ApplicationSourceJsonnet,
+        context: &RenderContext,
+        environment: &Environment<'_>,
+    ) -> Result<Self, RenderError> {
+        let mut library = vec![path.clone()];
+        for lib in &options.libs {
+            let relative = lib.trim_start_matches('/');
+            library.push(TreePath::parse(relative).map_err(|_| RenderError::Jsonnet {
+                file: path.clone(),
+                problem: format!("file '{lib}' resolved to outside repository root"),
+            })?);
+        }
+        // The last one that was named is looked at first, as in Jsonnet.
+        library.reverse();
+        let variables = |variables: &[JsonnetVar]| {
+            let read = variables.iter().map(|JsonnetVar { name, value, code }| {
+                let value = environment.substitute(value);
+                (name.clone(), if *code { Variable::Code(value) } else { Variable::Text(value) })
+            });
+            read.collect()
+        };
+        Ok(Self {
+            tree,
+            library,
+            external: variables(&options.ext_vars),
+            arguments: variables(&options.tlas),
+            max_file: context.limits.max_file,
+        })
+    }
+
+    /// The object, or the list of objects, that a file stands for.
+    pub(crate) fn objects(
+        &self,
+        file: &TreePath,
+        content: &Bytes,
+    ) -> Result<Vec<Found<Object>>, RenderError> {
+        let fail = |problem: String| RenderError::Jsonnet { file: file.clone(), problem };
+        let json = self.evaluate(file, content).map_err(fail)?;
+        let value: serde_json::Value = serde_json::from_str(&json)
+            .map_err(|error| fail(format!("failed to unmarshal generated json: {error}")))?;
+        let values = match value {
+            serde_json::Value::Array(items) => items,
+            other => vec![other],
+        };
+        let objects = values.into_iter().map(|value| match Object::from_value(value) {
+            Ok(what) => Ok(Found { what, file: file.clone(), position: None }),
+            Err(error) => Err(fail(format!("failed to unmarshal generated json: {error}"))),
+        });
+        objects.collect()
+    }
+
+    /// The JSON text that a file evaluates to; otherwise what is wrong.
+    pub(crate) fn evaluate(&self, file: &TreePath, content: &Bytes) -> Result<String, String> {
+        let arena = Arena::new();
+        let mut program = Program::new(&arena);
+        program.set_max_stack(MAX_STACK);
+        let mut imports = Imports::new(self);
+        for (name, variable) in &self.external {
+            let thunk = imports.variable(&mut program, variable, &format!("<extvar:{name}>"));
+            // A variable that nobody asks for may be wrong.
+            let thunk = thunk.or_else(|problem| {
+                let text = serde_json::Value::String(problem).to_string();
+                imports.load(&mut program, "<extvar>", Bytes::from(format!("error {text}")))
+            })?;
+            let name = program.intern_str(name);
+            program.add_ext_var(name, &thunk);
+        }
+        let mut arguments = Vec::new();
+        for (name, variable) in &self.arguments {
+            let thunk =
+                imports.variable(&mut program, variable, &format!("<top-level-arg:{name}>"))?;
+            arguments.push((program.intern_str(name), thunk));
+        }
+        let main = imports.load(&mut program, file.as_str(), content.clone())?;
+        let result = program.eval_value(&main, &mut imports);
+        let mut value = result.map_err(|error| imports.explain(&program, error))?;
+        if value.is_function() {
+            let function = program.value_to_thunk(&value);
+            let result = program.eval_call(&function, &[], &arguments, &mut imports);
+            value = result.map_err(|error| imports.explain(&program, error))?;
+        }
+        let result = program.manifest_json(&value, false);
+        result.map_err(|error| imports.explain(&program, error))
+    }
+}
+
+/// What an evaluation loaded so far, and why an import failed.
+struct Imports<'p, 's> {
+    jsonnet: &'s Jsonnet<'s>,
+    sources: Vec<(SpanContextId, String, Bytes)>,
+    loaded: BTreeMap<TreePath, Thunk<'p>>,
+    bytes: usize,
+    failure: Option<String>,
+}
+
+impl<'p, 's> Imports<'p, 's> {
+    fn new(jsonnet: &'s Jsonnet<'s>) -> Self {
+        let (sources, loaded) = (Vec::new(), BTreeMap::new());
+        Self { jsonnet, sources, loaded, bytes: 0, failure: None }
+    }
+
+    fn variable(
+        &mut self,
+        program: &mut Program<'p>,
+        variable: &Variable,
+        name: &str,
+    ) -> Result<Thunk<'p>, String> {
+        match variable {
+            Variable::Text(text) => Ok(program.value_to_thunk(&Value::string(text))),
+            Variable::Code(code) => self.load(program, name, Bytes::from(code.clone())),
+        }
+    }
+
+    fn load(
+        &mut self,
+        program: &mut Program<'p>,
+        name: &str,
+        content: Bytes,
+    ) -> Result<Thunk<'p>, String> {
+        let (context, _) = program.span_manager_mut().insert_source_context(content.len());
+        self.sources.push((context, name.to_owned(), content.clone()));
+        program
+            .load_source(context, &content, true, name)
+            .map_err(|error: LoadError| self.locate(program, of_text(&error)))
+    }
+
+    /// What went wrong in an evaluation, and where.
+    fn explain(&self, program: &Program<'p>, error: EvalError) -> String {
+        let mut problem = of_evaluation(&error.kind);
+        if let Some(failure) = &self.failure {
+            problem.text.clone_from(failure);
+        }
+        // Most errors know their place; for the others the caller's will do.
+        let caller = error.stack_trace.iter().rev().find_map(|item| match item {
+            EvalStackTraceItem::Expr { span }
+            | EvalStackTraceItem::Variable { span, .. }
+            | EvalStackTraceItem::Import { span } => Some(*span),
+            EvalStackTraceItem::Call { span, .. }
+            | EvalStackTraceItem::ArrayItem { span, .. }
+            | EvalStackTraceItem::ObjectField { span, .. } => *span,
+            EvalStackTraceItem::CompareArrayItem { .. }
+            | EvalStackTraceItem::CompareObjectField { .. }
+            | EvalStackTraceItem::ManifestArrayItem { .. }
+            | EvalStackTraceItem::ManifestObjectField { .. } => None,
+        });
+        problem.span = problem.span.or(caller);
+        problem.text.insert_str(0, "RUNTIME ERROR: ");
+        self.locate(program, problem)
+    }
+
+    /// `apps/web.jsonnet, line 3, column 7: …`
+    fn locate(&self, program: &Program<'p>, problem: Problem) -> String {
+        let Some((context, start)) = problem.span.map(|span| {
+            let (context, start, _) = program.span_manager().get_span(span);
+            (context, start)
+        }) else {
+            return problem.text;
+        };
+        let Some((_, name, content)) = self.sources.iter().find(|it| it.0 == context) else {
+            return problem.text;
+        };
+        let before = &content[..start.min(content.len())];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
+        format!("{name}, line {line}, column {column}: {}", problem.text)
+    }
+
+    /// The file that an import means: beside the importing one, or in a library.
+    fn find(
+        &mut self,
+        program: &Program<'p>,
+        from: SpanId,
+        path: &str,
+    ) -> Result<(TreePath, Bytes), ImportError> {
+        let found = self.look_up(program, from, path);
+        found.map_err(|failure| {
+            self.failure = Some(failure);
+            ImportError
+        })
+    }
+
+    fn look_up(
+        &mut self,
+        program: &Program<'p>,
+        from: SpanId,
+        path: &str,
+    ) -> Result<(TreePath, Bytes), String> {
+        let (context, _, _) = program.span_manager().get_span(from);
+        let importing = self.sources.iter().find(|it| it.0 == context);
+        let beside = importing.and_then(|(_, name, _)| TreePath::parse(name).ok()?.parent());
+        let Jsonnet { tree, library, max_file, .. } = self.jsonnet;
+        for directory in beside.iter().chain(library) {
+            let Ok(candidate) = directory.resolve_relative(path) else { continue };
+            let resolved = tree::resolve(*tree, &candidate).map_err(|it| it.to_string())?;
+            let Some((target, entry)) = resolved else { continue };
+            if entry.kind != EntryKind::File {
+                continue;
+            }
+            let read = tree.read(&target, *max_file).map_err(|it| it.to_string())?;
+            let content = read.unwrap_or_default();
+            self.bytes += content.len();
+            if self.bytes > MAX_IMPORTED_BYTES || self.sources.len() > MAX_IMPORTS {
+                return Err(format!(
+                    "imports more than {MAX_IMPORTS} files or {MAX_IMPORTED_BYTES} bytes"
+                ));
+            }
+            return Ok((candidate, content));
+        }
+        Err(format!(
+            "couldn't open import {path:?}: no match locally or in the Jsonnet library paths"
+        ))
+    }
+}
+
+impl<'p> Callbacks<'p> for Imports<'p, '_> {
+    fn import(
+        &mut self,
+        program: &mut Program<'p>,
+        from: SpanId,
+        path: &str,
+    ) -> Result<Thunk<'p>, ImportError> {
+        let (file, content) = self.find(program, from, path)?;
+        if let Some(thunk) = self.loaded.get(&file) {
+            return Ok(thunk.clone());
+        }
+        match self.load(program, file.as_str(), content) {
+            Ok(thunk) => {
+                self.loaded.insert(file, thunk.clone());
+                Ok(thunk)
+            }
+            Err(failure) => {
+                self.failure = Some(failure);
+                Err(ImportError)
+            }
+        }
+    }
+
+    fn import_str(
+        &mut self,
+        program: &mut Program<'p>,
+        from: SpanId,
+        path: &str,
+    ) -> Result<String, ImportError> {
+        let (_, content) = self.find(program, from, path)?;
+        Ok(String::from_utf8_lossy(&content).into_owned())
+    }
+
+    fn import_bin(
+        &mut self,
+        program: &mut Program<'p>,
+        from: SpanId,
+        path: &str,
+    ) -> Result<Vec<u8>, ImportError> {
+        self.find(program, from, path).map(|(_, content)| content.to_vec())
+    }
+
+    fn trace(&mut self, _: &mut Program<'p>, _: &str, _: &[EvalStackTraceItem]) {}
+
+    fn native_call(
+        &mut self,
+        _: &mut Program<'p>,
+        _: InternedStr<'p>,
+        _: &[Value<'p>],
+    ) -> Result<Value<'p>, NativeError> {
+        Err(NativeError)
+    }
+}
