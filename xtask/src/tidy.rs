@@ -12,7 +12,7 @@ use crate::shell::{cargo, output, root};
 
 /// What each crate may depend on among ours. Arrows point down only; a crate
 /// that is not listed here may not exist.
-const ARROWS: [(&str, &[&str]); 20] = [
+const ARROWS: [(&str, &[&str]); 21] = [
     ("gocompat", &[]),
     ("object", &["gocompat"]),
     ("api", &[]),
@@ -44,8 +44,12 @@ const ARROWS: [(&str, &[&str]); 20] = [
     ("wire", &["api", "gocompat", "object"]),
     (
         "api-server",
-        &["api", "cluster", "engine", "gocompat", "object", "render", "runtime", "wire"],
+        &[
+            "api", "cluster", "engine", "gocompat", "object", "rbac", "render", "runtime",
+            "settings", "wire",
+        ],
     ),
+    ("settings", &["api", "cluster", "gocompat", "object", "rbac"]),
     ("devcluster", &[]),
     ("testkit", &["api", "cluster", "devcluster", "object"]),
     ("xtask", &["api", "devcluster"]),
