@@ -45,7 +45,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
     (
         "api-server",
         &[
-            "api", "cluster", "engine", "gocompat", "object", "rbac", "render", "runtime",
+            "api", "cluster", "engine", "gocompat", "lua", "object", "rbac", "render", "runtime",
             "settings", "wire",
         ],
     ),

@@ -1,12 +1,20 @@
 //! Applications: `application.ApplicationService`.
 //!
 //! [`find`] is where every method begins. Reading is in `read`, changing in
-//! `write`, syncs in `operation`, following in `watch`.
+//! `write`, syncs in `operation`, following in `watch`; `tree`, `live`, `action`,
+//! `logs` and `event` are about the objects of an Application.
 
+pub(crate) mod action;
+pub(crate) mod event;
+pub(crate) mod live;
+pub(crate) mod logs;
+pub(crate) mod manifests;
 pub(crate) mod operation;
 pub(crate) mod read;
 pub(crate) mod selector;
+pub(crate) mod tree;
 pub(crate) mod watch;
+pub(crate) mod windows;
 pub(crate) mod write;
 
 use api::Application;
@@ -14,7 +22,7 @@ use wire::Status;
 
 use crate::failure::permission_denied;
 use crate::methods::Call;
-use crate::store::APPLICATIONS;
+use crate::store::{APPLICATIONS, Store};
 
 /// An Application as it is stored now.
 ///
@@ -26,13 +34,13 @@ pub(crate) async fn find(
     namespace: Option<&str>,
     project: Option<&str>,
 ) -> Result<Application, Status> {
-    check_namespace(call, namespace)?;
+    let namespace = checked_namespace(call, namespace)?;
     let project = project.filter(|it| !it.is_empty());
     let absent = || match project {
         Some(_) => Status::not_found(format!("applications.argoproj.io \"{name}\" not found")),
         None => permission_denied(),
     };
-    let found = call.server.store.get::<Application>(&APPLICATIONS, name).await;
+    let found = call.server.store.at(&namespace).get::<Application>(&APPLICATIONS, name).await;
     let found = found.map_err(|error| {
         tracing::warn!(error = %error.in_one_line(), name, "could not read an Application");
         permission_denied()
@@ -44,14 +52,21 @@ pub(crate) async fn find(
     }
 }
 
-/// Only the namespace of the control plane, so far.
-pub(crate) fn check_namespace(call: &Call, namespace: Option<&str>) -> Result<(), Status> {
-    match namespace {
-        Some(other) if !other.is_empty() && other != call.server.options.namespace => {
+/// The namespace asked for, if it may hold Applications; ours when none is named.
+pub(crate) fn checked_namespace(call: &Call, namespace: Option<&str>) -> Result<String, Status> {
+    let options = &call.server.options;
+    match namespace.filter(|it| !it.is_empty()) {
+        None => Ok(options.namespace.clone()),
+        Some(other) if options.holds(other) => Ok(other.to_owned()),
+        Some(other) => {
             Err(Status::permission_denied(format!("namespace '{other}' is not permitted")))
         }
-        _ => Ok(()),
     }
+}
+
+/// Where an Application is stored.
+pub(crate) fn store_of(call: &Call, app: &Application) -> Store {
+    call.server.store.at(&app.metadata.namespace)
 }
 
 /// An Application as the API tells it: without saying what it is, as Argo CD's answers.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ::cluster::{Scope, Selector, WatchEvent};
+use ::cluster::{Selector, WatchEvent};
 use api::{AppKey, Application};
 use futures::StreamExt as _;
 use tokio::sync::broadcast;
@@ -56,10 +56,6 @@ impl Default for Apps {
 impl Apps {
     fn known(&self) -> MutexGuard<'_, BTreeMap<AppKey, Arc<Application>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.known().len()
     }
 
     /// All, in the order of their keys.
@@ -114,7 +110,7 @@ pub(crate) fn version(app: &Application) -> u64 {
 pub(crate) async fn follow(server: &ApiServer) {
     let events = server.store.client().watch::<Application>(
         &APPLICATIONS,
-        Scope::Namespace(server.options.namespace.clone()),
+        server.options.scope(),
         Selector::everything(),
         server.options.random.clone(),
     );
@@ -124,6 +120,7 @@ pub(crate) async fn follow(server: &ApiServer) {
         match event {
             WatchEvent::Restarted => listed.clear(),
             WatchEvent::Synced => server.apps.retain(&listed),
+            WatchEvent::Applied(app) if !server.options.holds(&app.metadata.namespace) => {}
             WatchEvent::Applied(app) => {
                 listed.insert(app.key());
                 server.apps.see(app);

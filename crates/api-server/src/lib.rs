@@ -3,21 +3,28 @@
 //! `methods.rs` is the table of everything it answers; each service has a file
 //! of its own with one async function per method. `serve.rs` is the port,
 //! `caller.rs` says who is calling, `settings.rs` holds what argocd-secret and
-//! argocd-cm say. Roles elsewhere in the program are reached through [`Sources`].
+//! argocd-cm say. Roles elsewhere in the program are reached through [`Sources`] and [`Control`].
 
 #![warn(missing_docs)]
 
 mod account;
 mod application;
+mod application_set;
 mod apps;
 mod audit;
 mod bootstrap;
 mod caller;
 mod cluster_service;
+mod credential;
+mod events;
 mod failure;
 mod methods;
+mod notification;
 mod ports;
 mod project;
+mod repocreds;
+mod repository;
+mod secret;
 mod serve;
 mod session;
 mod settings;
@@ -28,11 +35,14 @@ mod version;
 
 use std::sync::Arc;
 
-use ::cluster::{Client, Cluster, Randomness};
+use ::cluster::{Client, Randomness, Scope};
+use gocompat::glob::list::{self, Mode};
 use tokio::net::TcpListener;
 
 pub use bootstrap::BootstrapError;
-pub use ports::{RenderRequest, Rendered, SourceError, Sources};
+pub use ports::{
+    Control, Destination, Details, Refs, RenderRequest, Rendered, SourceError, Sources,
+};
 pub use runtime::Shutdown;
 
 use apps::Apps;
@@ -44,8 +54,28 @@ use store::Store;
 pub struct Options {
     /// The namespace of Applications, projects and settings.
     pub namespace: String,
+    /// Other namespaces that may hold Applications: names, globs, or regular
+    /// expressions between slashes (`--application-namespaces`).
+    pub application_namespaces: Vec<String>,
     /// The source of jitter.
     pub random: Randomness,
+}
+
+impl Options {
+    /// May this namespace hold Applications?
+    fn holds(&self, namespace: &str) -> bool {
+        namespace == self.namespace
+            || list::contains(&self.application_namespaces, namespace, Mode::Regexp)
+    }
+
+    /// Where to look for Applications.
+    fn scope(&self) -> Scope {
+        if self.application_namespaces.is_empty() {
+            Scope::Namespace(self.namespace.clone())
+        } else {
+            Scope::Everywhere
+        }
+    }
 }
 
 /// Whom the API server talks to.
@@ -55,8 +85,8 @@ pub struct Ports {
     pub sources: Arc<dyn Sources>,
     /// The cluster that holds Applications and settings.
     pub control_plane: Client,
-    /// The cluster they deploy to.
-    pub cluster: Cluster,
+    /// The controller: both sides of Applications and their clusters.
+    pub control: Arc<dyn Control>,
 }
 
 /// See the module's comment. Shared by all requests.

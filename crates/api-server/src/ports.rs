@@ -1,6 +1,10 @@
 //! Where the API server meets other roles.
 
-use api::ApplicationSource;
+use ::cluster::Cluster;
+use api::{
+    Application, ApplicationDestination, ApplicationSource, ApplicationTree, ResourceDiff,
+    RevisionMetadata,
+};
 use futures::future::BoxFuture;
 use object::Object;
 
@@ -15,6 +19,61 @@ pub trait Sources: Send + Sync {
 
     /// The manifests of a source.
     fn render(&self, request: RenderRequest) -> BoxFuture<'_, Result<Rendered, SourceError>>;
+
+    /// What is known about a commit.
+    fn revision_metadata<'a>(
+        &'a self,
+        source: &'a ApplicationSource,
+        revision: &'a str,
+    ) -> BoxFuture<'a, Result<RevisionMetadata, SourceError>>;
+
+    /// Can this repository be read?
+    fn test_access<'a>(&'a self, repo: &'a str) -> BoxFuture<'a, Result<(), SourceError>>;
+
+    /// Branches and tags.
+    fn refs<'a>(&'a self, repo: &'a str) -> BoxFuture<'a, Result<Refs, SourceError>>;
+
+    /// The paths of a repository that can be applications, with their types.
+    fn list_apps<'a>(
+        &'a self,
+        repo: &'a str,
+        revision: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<(String, String)>, SourceError>>;
+
+    /// What a source is, and what it takes.
+    fn details<'a>(
+        &'a self,
+        source: &'a ApplicationSource,
+    ) -> BoxFuture<'a, Result<Details, SourceError>>;
+}
+
+/// What the controller knows: both sides of an Application, its tree, its cluster.
+pub trait Control: Send + Sync {
+    /// Every object of an Application from both sides.
+    fn compared<'a>(
+        &'a self,
+        app: &'a Application,
+    ) -> BoxFuture<'a, Result<Vec<ResourceDiff>, String>>;
+
+    /// The objects of an Application with all they own.
+    fn tree<'a>(&'a self, app: &'a Application) -> BoxFuture<'a, Result<ApplicationTree, String>>;
+
+    /// The cluster that a destination names.
+    ///
+    /// # Errors
+    /// When there is none, in words for the user.
+    fn destination(&self, destination: &ApplicationDestination) -> Result<Destination, String>;
+}
+
+/// A cluster under the names that Applications know it by.
+#[derive(Clone, Debug)]
+pub struct Destination {
+    /// Its address.
+    pub server: String,
+    /// Its name.
+    pub name: String,
+    /// The cluster itself.
+    pub cluster: Cluster,
 }
 
 /// What to render.
@@ -28,6 +87,14 @@ pub struct RenderRequest {
     pub instance: String,
     /// The namespace for resources that name none.
     pub namespace: String,
+    /// The sources of the same Application that its value files may name, and their revisions.
+    pub refs: Vec<(ApplicationSource, String)>,
+    /// The project of the Application.
+    pub project: String,
+    /// Where the manifests go: what it serves decides what a chart renders.
+    pub cluster: Cluster,
+    /// Render even if the result is known.
+    pub ignore_cache: bool,
 }
 
 /// Rendered manifests.
@@ -39,6 +106,34 @@ pub struct Rendered {
     pub source_type: String,
     /// The objects.
     pub objects: Vec<Object>,
+}
+
+/// What a source is, and what it takes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Details {
+    /// `Directory`, `Helm` and so on.
+    pub source_type: String,
+    /// The name of the chart.
+    pub name: String,
+    /// The chart's files of values.
+    pub value_files: Vec<String>,
+    /// The chart's own values, one by one.
+    pub parameters: Vec<api::HelmParameter>,
+    /// The chart's own values as text.
+    pub values: String,
+    /// Parameters of the source that are read from files.
+    pub file_parameters: Vec<api::HelmFileParameter>,
+    /// The images of a kustomization.
+    pub images: Vec<String>,
+}
+
+/// Branches and tags of a repository.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refs {
+    /// Branches.
+    pub branches: Vec<String>,
+    /// Tags.
+    pub tags: Vec<String>,
 }
 
 /// Why there are no manifests; for the user to read.

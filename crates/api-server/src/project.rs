@@ -1,16 +1,34 @@
 //! Projects: `project.ProjectService`.
+//!
+//! [`of`] is the project that an Application belongs to, with what it inherits.
+//! Tokens of roles are in `token`.
 
-use api::{AppProject, AppProjectList};
+pub(crate) mod token;
+
+use std::collections::BTreeMap;
+
+use api::{AppProject, AppProjectList, Application, LabelSelector};
+use engine::project::inherit::{GlobalProject, globals_of, inherit};
+use engine::project::{Gate, InvalidClass, ProjectClusters};
+use engine::windows::is_open;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use wire::Status;
+use wire::message::application::LinksResponse;
+use wire::message::events::EventList;
 use wire::message::project::{
-    DetailedProjectsResponse, EmptyResponse, GlobalProjectsResponse, ProjectCreateRequest,
-    ProjectQuery, ProjectUpdateRequest,
+    DetailedProjectsResponse, EmptyResponse, GlobalProjectsResponse, ListProjectLinksRequest,
+    ProjectCreateRequest, ProjectQuery, ProjectUpdateRequest, SyncWindowsQuery,
+    SyncWindowsResponse,
 };
 
-use crate::failure::refused;
+use crate::audit::{Reason, note_project};
+use crate::events::{self, About};
+use crate::failure::{different, refused};
 use crate::methods::Call;
+use crate::settings::Settings;
 use crate::store::{PROJECTS, Store};
+use crate::{cluster_service, repository};
 
 pub(crate) async fn list(call: Call, query: ProjectQuery) -> Result<AppProjectList, Status> {
     let projects = call.server.store.list::<AppProject>(&PROJECTS).await;
@@ -23,58 +41,75 @@ pub(crate) async fn get(call: Call, query: ProjectQuery) -> Result<AppProject, S
     find(&call.server.store, &query.name).await
 }
 
+/// The project with what it inherits, and the repositories and clusters that are its own.
 pub(crate) async fn detailed(
     call: Call,
     query: ProjectQuery,
 ) -> Result<DetailedProjectsResponse, Status> {
-    let project = find(&call.server.store, &query.name).await?;
-    Ok(DetailedProjectsResponse { project: Some(project), ..Default::default() })
+    let store = &call.server.store;
+    let project = find(store, &query.name).await?;
+    let globals = globals(&call, &project).await?;
+    let mut repositories = repository::known(store).await?;
+    repositories.retain(|it| it.project == query.name);
+    let mut clusters = cluster_service::known(store).await?;
+    clusters.retain(|it| it.project == query.name);
+    for cluster in &mut clusters {
+        cluster.config = cluster_service::sanitized(std::mem::take(&mut cluster.config));
+    }
+    Ok(DetailedProjectsResponse {
+        project: Some(virtual_project(&call, project).await?),
+        global_projects: globals,
+        repositories: repositories.into_iter().map(repository::shown).collect(),
+        clusters,
+    })
 }
 
 pub(crate) async fn global(
     call: Call,
     query: ProjectQuery,
 ) -> Result<GlobalProjectsResponse, Status> {
-    find(&call.server.store, &query.name).await?;
-    Ok(GlobalProjectsResponse::default())
+    let project = find(&call.server.store, &query.name).await?;
+    Ok(GlobalProjectsResponse { items: globals(&call, &project).await? })
 }
 
 pub(crate) async fn create(
     call: Call,
     request: ProjectCreateRequest,
 ) -> Result<AppProject, Status> {
-    let project = request
-        .project
-        .ok_or_else(|| Status::invalid_argument("missing payload 'project' in request"))?;
-    checked(&project)?;
+    let project = payload(request.project)?;
+    checked(&project).map_err(|status| {
+        Status::new(status.code(), format!("error validating project: {}", status.message()))
+    })?;
     let store = &call.server.store;
-    match store.create(&PROJECTS, &fresh(&project, store.namespace())).await {
-        Ok(created) => return Ok(shown(created)),
-        Err(error) if error.is_conflict() => {}
+    let created = match store.create(&PROJECTS, &fresh(&project, store.namespace())).await {
+        Ok(created) => created,
+        Err(error) if error.is_conflict() => {
+            let existing = find(store, &project.metadata.name).await?;
+            if existing.spec == project.spec {
+                return Ok(existing);
+            }
+            if !request.upsert {
+                return Err(different("project", &json!(existing.spec), &json!(project.spec)));
+            }
+            replace(store, &existing, &project).await?
+        }
         Err(error) => return Err(refused("could not create the project", &error)),
-    }
-    let existing = find(store, &project.metadata.name).await?;
-    if existing.spec == project.spec {
-        return Ok(existing);
-    }
-    if !request.upsert {
-        return Err(Status::invalid_argument(
-            "existing project spec is different, use upsert flag to force update",
-        ));
-    }
-    replace(store, &existing, &project).await
+    };
+    note_project(&call, &created, Reason::ResourceCreated, "created project").await;
+    Ok(shown(created))
 }
 
 pub(crate) async fn update(
     call: Call,
     request: ProjectUpdateRequest,
 ) -> Result<AppProject, Status> {
-    let project = request
-        .project
-        .ok_or_else(|| Status::invalid_argument("missing payload 'project' in request"))?;
+    let project = payload(request.project)?;
     checked(&project)?;
     let existing = find(&call.server.store, &project.metadata.name).await?;
-    replace(&call.server.store, &existing, &project).await
+    check_users(&call, &existing, &project)?;
+    let written = replace(&call.server.store, &existing, &project).await?;
+    note_project(&call, &written, Reason::ResourceUpdated, "updated project").await;
+    Ok(shown(written))
 }
 
 pub(crate) async fn delete(call: Call, query: ProjectQuery) -> Result<EmptyResponse, Status> {
@@ -84,7 +119,7 @@ pub(crate) async fn delete(call: Call, query: ProjectQuery) -> Result<EmptyRespo
             query.name
         )));
     }
-    find(&call.server.store, &query.name).await?;
+    let project = find(&call.server.store, &query.name).await?;
     let users = call.server.apps.all();
     let users = users.iter().filter(|app| app.spec.project_name() == query.name).count();
     if users > 0 {
@@ -94,7 +129,96 @@ pub(crate) async fn delete(call: Call, query: ProjectQuery) -> Result<EmptyRespo
     }
     let deleted = call.server.store.delete(&PROJECTS, &query.name).await;
     deleted.map_err(|error| refused("could not delete the project", &error))?;
+    note_project(&call, &project, Reason::ResourceDeleted, "deleted project").await;
     Ok(EmptyResponse {})
+}
+
+pub(crate) async fn list_events(call: Call, query: ProjectQuery) -> Result<EventList, Status> {
+    let project = find(&call.server.store, &query.name).await?;
+    let metadata = &project.metadata;
+    let about = About { namespace: &metadata.namespace, name: &metadata.name, uid: &metadata.uid };
+    events::list(call.server.store.client(), &about).await
+}
+
+/// The windows that are open now.
+pub(crate) async fn sync_windows(
+    call: Call,
+    query: SyncWindowsQuery,
+) -> Result<SyncWindowsResponse, Status> {
+    let project = find(&call.server.store, &query.name).await?;
+    let now = Timestamp::now();
+    let mut windows = Vec::new();
+    for window in project.spec.sync_windows {
+        if is_open(&window, now, now).map_err(|error| Status::unknown(error.to_string()))? {
+            windows.push(window);
+        }
+    }
+    Ok(SyncWindowsResponse { windows })
+}
+
+/// Links that argocd-cm defines are not evaluated yet: there are none.
+pub(crate) async fn links(
+    call: Call,
+    request: ListProjectLinksRequest,
+) -> Result<LinksResponse, Status> {
+    find(&call.server.store, &request.name).await?;
+    Ok(LinksResponse::default())
+}
+
+/// The project of an Application, with what it inherits, if the Application may use it.
+///
+/// # Errors
+/// One and the same, whether there is no such project or the Application may not use it.
+pub(crate) async fn of(call: &Call, app: &Application) -> Result<AppProject, Status> {
+    let name = app.spec.project_name();
+    let vague = || {
+        Status::invalid_argument(format!(
+            "app is not allowed in project {name:?}, or the project does not exist"
+        ))
+    };
+    let project = find(&call.server.store, name).await.map_err(|_| vague())?;
+    let gate = Gate::new(&project, ProjectClusters::Known(Vec::new()));
+    let (namespace, own) = (&app.metadata.namespace, &call.server.options.namespace);
+    let permitted = gate.permits_application_namespace(&app.metadata.name, namespace, own);
+    permitted.map_err(|_| vague())?;
+    virtual_project(call, project).await
+}
+
+/// A project with the rules of its global projects.
+async fn virtual_project(call: &Call, project: AppProject) -> Result<AppProject, Status> {
+    let settings = global_settings(&call.server.settings.current());
+    if settings.is_empty() {
+        return Ok(project);
+    }
+    Ok(inherit(&project, &settings, &all_by_name(&call.server.store).await?))
+}
+
+async fn globals(call: &Call, project: &AppProject) -> Result<Vec<AppProject>, Status> {
+    let settings = global_settings(&call.server.settings.current());
+    if settings.is_empty() {
+        return Ok(Vec::new());
+    }
+    let all = all_by_name(&call.server.store).await?;
+    Ok(globals_of(project, &settings).filter_map(|name| all.get(name).cloned()).collect())
+}
+
+async fn all_by_name(store: &Store) -> Result<BTreeMap<String, AppProject>, Status> {
+    let all = store.list::<AppProject>(&PROJECTS).await;
+    let all = all.map_err(|error| refused("could not list projects", &error))?;
+    Ok(all.into_iter().map(|it| (it.metadata.name.clone(), shown(it))).collect())
+}
+
+/// The setting `globalProjects` of argocd-cm; one that cannot be read is none.
+fn global_settings(settings: &Settings) -> Vec<GlobalProject> {
+    let value = gocompat::yaml::to_value(settings.text("globalProjects")).unwrap_or_default();
+    let entry = |it: &Value| {
+        let selector = it.get("labelSelector").cloned().unwrap_or_else(|| json!({}));
+        Some(GlobalProject {
+            project_name: it.get("projectName")?.as_str()?.to_owned(),
+            label_selector: serde_json::from_value::<LabelSelector>(selector).ok()?,
+        })
+    };
+    value.as_array().into_iter().flatten().filter_map(entry).collect()
 }
 
 /// A project by its name.
@@ -107,6 +231,10 @@ pub(crate) async fn find(store: &Store, name: &str) -> Result<AppProject, Status
     found
         .map(shown)
         .ok_or_else(|| Status::not_found(format!("appprojects.argoproj.io \"{name}\" not found")))
+}
+
+fn payload(project: Option<AppProject>) -> Result<AppProject, Status> {
+    project.ok_or_else(|| Status::invalid_argument("missing payload 'project' in request"))
 }
 
 /// Answers do not say what they are; nor did Argo CD's.
@@ -126,23 +254,52 @@ fn fresh(project: &AppProject, namespace: &str) -> AppProject {
 }
 
 /// Refuses what no project can be, before anything is stored.
-fn checked(project: &AppProject) -> Result<(), Status> {
-    if project.metadata.name.is_empty() {
-        return Err(Status::invalid_argument("project name may not be empty"));
-    }
-    let mut seen = std::collections::BTreeSet::new();
-    for role in &project.spec.roles {
-        if !seen.insert(&role.name) {
-            let message = format!("role '{}' already exists", role.name);
-            return Err(Status::already_exists(message));
+pub(crate) fn checked(project: &AppProject) -> Result<(), Status> {
+    engine::project::validate(project).map_err(|invalid| {
+        let message = invalid.to_string();
+        match invalid.class() {
+            InvalidClass::InvalidArgument => Status::invalid_argument(message),
+            InvalidClass::AlreadyExists => Status::already_exists(message),
+            InvalidClass::OutOfRange => Status::out_of_range(message),
+            InvalidClass::Unknown => Status::unknown(message),
         }
-    }
-    for destination in &project.spec.destinations {
-        if destination.name == "!*" || destination.server == "!*" || destination.namespace == "!*" {
-            return Err(Status::invalid_argument("destination has an invalid format, '!*'"));
+    })
+}
+
+/// A change of a project must not leave its Applications without a permission they have.
+fn check_users(call: &Call, before: &AppProject, after: &AppProject) -> Result<(), Status> {
+    let name = &after.metadata.name;
+    let gate = |project| Gate::new(project, ProjectClusters::Known(Vec::new()));
+    let (before, after) = (gate(before), gate(after));
+    let (mut sources, mut destinations) = (0, 0);
+    for app in call.server.apps.all() {
+        if app.spec.project_name() != name {
+            continue;
         }
+        let permits_sources = |gate: &Gate| {
+            app.sources().iter().all(|source| gate.permits_source(&source.repo_url).is_ok())
+        };
+        sources += usize::from(permits_sources(&before) && !permits_sources(&after));
+        let Ok(place) = call.server.ports.control.destination(&app.spec.destination) else {
+            continue;
+        };
+        let place = engine::project::Cluster { server: place.server, name: place.name };
+        let namespace = &app.spec.destination.namespace;
+        let permits = |gate: &Gate| gate.permits_destination(&place, namespace).is_ok();
+        destinations += usize::from(permits(&before) && !permits(&after));
     }
-    Ok(())
+    let mut parts = Vec::new();
+    if sources > 0 {
+        parts.push(format!("{sources} applications source became invalid"));
+    }
+    if destinations > 0 {
+        parts.push(format!("{destinations} applications destination became invalid"));
+    }
+    if parts.is_empty() {
+        return Ok(());
+    }
+    let parts = parts.join(" and ");
+    Err(Status::invalid_argument(format!("as a result of project update {parts}")))
 }
 
 /// Writes the new specification over the one we read, unless somebody was faster.
@@ -154,11 +311,16 @@ async fn replace(
     let version = Some(&wanted.metadata.resource_version).filter(|it| !it.is_empty());
     let version = version.unwrap_or(&existing.metadata.resource_version);
     let patch = json!({
-        "metadata": { "resourceVersion": version },
+        "metadata": {
+            "resourceVersion": version,
+            "labels": replacing(&json!(existing.metadata.labels), &json!(wanted.metadata.labels)),
+            "annotations":
+                replacing(&json!(existing.metadata.annotations), &json!(wanted.metadata.annotations)),
+        },
         "spec": replacing(&json!(existing.spec), &json!(wanted.spec)),
     });
     let written = store.merge(&PROJECTS, &wanted.metadata.name, &patch).await;
-    written.map(shown).map_err(|error| refused("could not update the project", &error))
+    written.map_err(|error| refused("could not update the project", &error))
 }
 
 /// A merge patch that makes one tree of the other: what is gone is removed.

@@ -3,14 +3,14 @@
 use std::sync::LazyLock;
 
 use ::cluster::{ApiKind, Client, RequestError, Selector};
-use api::{AppProject, Application};
+use api::{AppProject, Application, ApplicationSet};
 use object::{GroupVersionKind, Object};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// Who we are in managedFields of what we write.
-const FIELD_MANAGER: &str = "argocd-server";
+pub(crate) const FIELD_MANAGER: &str = "argocd-server";
 
 fn kind(api_version: &str, kind: &str, plural: &str) -> ApiKind {
     ApiKind::known(&GroupVersionKind::parse(api_version, kind), plural, true)
@@ -20,12 +20,14 @@ pub(crate) static APPLICATIONS: LazyLock<ApiKind> =
     LazyLock::new(|| kind(api::API_VERSION, Application::KIND, "applications"));
 pub(crate) static PROJECTS: LazyLock<ApiKind> =
     LazyLock::new(|| kind(api::API_VERSION, AppProject::KIND, "appprojects"));
+pub(crate) static APPLICATION_SETS: LazyLock<ApiKind> =
+    LazyLock::new(|| kind(api::API_VERSION, ApplicationSet::KIND, "applicationsets"));
 pub(crate) static SECRETS: LazyLock<ApiKind> = LazyLock::new(|| kind("v1", "Secret", "secrets"));
 pub(crate) static CONFIG_MAPS: LazyLock<ApiKind> =
     LazyLock::new(|| kind("v1", "ConfigMap", "configmaps"));
 pub(crate) static EVENTS: LazyLock<ApiKind> = LazyLock::new(|| kind("v1", "Event", "events"));
 
-/// Typed access to the namespace of the control plane.
+/// Typed access to one namespace: that of the control plane, or of an Application.
 #[derive(Clone)]
 pub(crate) struct Store {
     client: Client,
@@ -35,6 +37,11 @@ pub(crate) struct Store {
 impl Store {
     pub(crate) fn new(client: Client, namespace: &str) -> Self {
         Self { client, namespace: namespace.to_owned() }
+    }
+
+    /// The same in another namespace.
+    pub(crate) fn at(&self, namespace: &str) -> Self {
+        Self::new(self.client.clone(), namespace)
     }
 
     pub(crate) fn client(&self) -> &Client {

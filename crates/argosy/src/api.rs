@@ -1,17 +1,23 @@
-//! The API server's flags, and what joins it to the repo server in the same process.
+//! The API server's flags, and what joins it to the repo server and the controller in the same process.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
-use ::api::ApplicationSource;
+use ::api::{
+    Application, ApplicationDestination, ApplicationSource, ApplicationTree, HelmParameter,
+    ResourceDiff, RevisionMetadata, Time,
+};
 use anyhow::Context as _;
-use api_server::{ApiServer, RenderRequest, Rendered, SourceError, Sources};
+use api_server::{
+    ApiServer, Control, Destination, Details, Refs, RenderRequest, Rendered, SourceError, Sources,
+};
 use clap::Args;
-use cluster::Randomness;
+use controller::Controller;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use render::tracking::{Tracking, TrackingMethod};
-use render::{RenderContext, SourceType};
-use repo_server::{Freshness, ManifestQuery, RepoUrl, TargetRevision};
+use render::{EnabledSourceTypes, RenderContext, SourceDetails, SourceType};
+use repo_server::{Freshness, ManifestQuery, RefSource, RepoUrl, TargetRevision};
 use runtime::{Chain, Shutdown};
 use tokio::net::TcpListener;
 
@@ -41,7 +47,7 @@ pub(crate) struct Api {
 impl ApiOptions {
     pub(crate) async fn start(
         &self,
-        namespace: &str,
+        options: api_server::Options,
         ports: api_server::Ports,
         shutdown: &Shutdown,
     ) -> anyhow::Result<Api> {
@@ -51,10 +57,6 @@ impl ApiOptions {
         let listener = TcpListener::bind(address)
             .await
             .with_context(|| format!("could not listen on {address} for the API"))?;
-        let options = api_server::Options {
-            namespace: namespace.to_owned(),
-            random: Randomness::of_this_process(),
-        };
         let server = ApiServer::start(options, ports).await?;
         tracing::info!(address = %listener.local_addr()?, "the API listens");
         Ok(Api { server, listener, shutdown: shutdown.clone() })
@@ -86,22 +88,29 @@ impl Sources for InProcess {
     }
 
     fn render(&self, request: RenderRequest) -> BoxFuture<'_, Result<Rendered, SourceError>> {
+        let version = request.cluster.client().version().git_version.clone();
+        let capabilities = self.capabilities(version, &request.cluster.kinds());
+        let refs = request.refs.into_iter().map(|(source, revision)| RefSource {
+            name: source.ref_,
+            repo_url: source.repo_url,
+            revision: TargetRevision(revision),
+            tag_prefix: source.tag_prefix,
+        });
         let query = ManifestQuery {
             source: request.source,
             revision: TargetRevision(request.revision),
             freshness: Freshness::Latest,
-            refs: Vec::new(),
+            refs: refs.collect(),
             context: RenderContext {
+                project: request.project,
                 tracking: Tracking { method: TrackingMethod::Annotation, ..Tracking::default() },
+                capabilities,
                 ..RenderContext::new(request.instance, request.namespace)
             },
-            ignore_cache: false,
+            ignore_cache: request.ignore_cache,
         };
         async move {
-            let rendered = self.server.manifests(query).await.map_err(|error| SourceError {
-                message: Chain(&error).to_string(),
-                is_inaccessible: matches!(error, repo_server::SourceError::Fetch(_)),
-            })?;
+            let rendered = self.server.manifests(query).await.map_err(|it| told(&it))?;
             Ok(Rendered {
                 commit: rendered.commit.as_str().to_owned(),
                 source_type: rendered.source_type().map_or("", SourceType::as_str).to_owned(),
@@ -109,5 +118,136 @@ impl Sources for InProcess {
             })
         }
         .boxed()
+    }
+
+    fn revision_metadata<'a>(
+        &'a self,
+        source: &'a ApplicationSource,
+        revision: &'a str,
+    ) -> BoxFuture<'a, Result<RevisionMetadata, SourceError>> {
+        async move {
+            let repo = RepoUrl::new(&source.repo_url);
+            let revision = TargetRevision(revision.to_owned());
+            let known = self.server.revision_metadata(&repo, &revision).await;
+            let known = known.map_err(|it| told(&it))?;
+            Ok(RevisionMetadata {
+                author: known.author,
+                date: Time::from_unix(known.date),
+                tags: known.tags,
+                message: known.message,
+                ..RevisionMetadata::default()
+            })
+        }
+        .boxed()
+    }
+
+    fn test_access<'a>(&'a self, repo: &'a str) -> BoxFuture<'a, Result<(), SourceError>> {
+        async move {
+            let answer = self.server.test_access(&RepoUrl::new(repo)).await;
+            answer.map_err(|error| SourceError {
+                message: Chain(&error).to_string(),
+                is_inaccessible: true,
+            })
+        }
+        .boxed()
+    }
+
+    fn refs<'a>(&'a self, repo: &'a str) -> BoxFuture<'a, Result<Refs, SourceError>> {
+        async move {
+            let refs = self.server.refs(&RepoUrl::new(repo), Freshness::Latest).await;
+            let refs = refs.map_err(|error| SourceError {
+                message: Chain(&error).to_string(),
+                is_inaccessible: true,
+            })?;
+            let branches = refs.branches().map(str::to_owned).collect();
+            Ok(Refs { branches, tags: refs.tags().map(str::to_owned).collect() })
+        }
+        .boxed()
+    }
+
+    fn list_apps<'a>(
+        &'a self,
+        repo: &'a str,
+        revision: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<(String, String)>, SourceError>> {
+        async move {
+            let revision = TargetRevision(revision.to_owned());
+            let enabled = EnabledSourceTypes::default();
+            let apps = self.server.list_apps(&RepoUrl::new(repo), &revision, enabled).await;
+            let apps = apps.map_err(|it| told(&it))?;
+            Ok(apps.into_iter().map(|(path, kind)| (path, kind.as_str().to_owned())).collect())
+        }
+        .boxed()
+    }
+
+    fn details<'a>(
+        &'a self,
+        source: &'a ApplicationSource,
+    ) -> BoxFuture<'a, Result<Details, SourceError>> {
+        let query = ManifestQuery {
+            source: source.clone(),
+            revision: TargetRevision(source.target_revision.clone()),
+            freshness: Freshness::Latest,
+            refs: Vec::new(),
+            context: RenderContext::new("", ""),
+            ignore_cache: false,
+        };
+        async move {
+            let found = self.server.details(&query).await.map_err(|it| told(&it))?;
+            let mut details = Details {
+                source_type: found.source_type().as_str().to_owned(),
+                ..Details::default()
+            };
+            match found {
+                SourceDetails::Helm(chart) => {
+                    let parameters = chart.parameters.into_iter();
+                    details.parameters = parameters
+                        .map(|(name, value)| HelmParameter { name, value, force_string: false })
+                        .collect();
+                    details.value_files = chart.value_files;
+                    details.values = chart.values;
+                    details.file_parameters = chart.file_parameters;
+                }
+                SourceDetails::Kustomize(kustomization) => details.images = kustomization.images,
+                SourceDetails::Directory | SourceDetails::Plugin => {}
+            }
+            Ok(details)
+        }
+        .boxed()
+    }
+}
+
+fn told(error: &repo_server::SourceError) -> SourceError {
+    SourceError {
+        message: Chain(error).to_string(),
+        is_inaccessible: matches!(error, repo_server::SourceError::Fetch(_)),
+    }
+}
+
+/// The controller, as the API server sees it.
+pub(crate) struct InProcessController(pub(crate) Arc<Controller>);
+
+impl Control for InProcessController {
+    fn compared<'a>(
+        &'a self,
+        app: &'a Application,
+    ) -> BoxFuture<'a, Result<Vec<ResourceDiff>, String>> {
+        async move {
+            let state = self.0.compared(app).await;
+            match state.findings.first() {
+                Some(finding) if state.resources.is_empty() => Err(finding.message.clone()),
+                _ => Ok(state.resources.iter().map(controller::ManagedResource::to_api).collect()),
+            }
+        }
+        .boxed()
+    }
+
+    fn tree<'a>(&'a self, app: &'a Application) -> BoxFuture<'a, Result<ApplicationTree, String>> {
+        async move { self.0.tree(app).await.map_err(|error| error.to_string()) }.boxed()
+    }
+
+    fn destination(&self, wanted: &ApplicationDestination) -> Result<Destination, String> {
+        let found = self.0.destination(wanted).map_err(|error| error.to_string())?;
+        Ok(Destination { server: found.server, name: found.name, cluster: found.cluster })
     }
 }

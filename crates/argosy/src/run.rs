@@ -14,7 +14,7 @@ use prometheus_client::registry::Registry;
 use repo_server::RepoServer;
 use runtime::{LogFormat, Shutdown, serve_metrics, start_logging};
 
-use crate::api::ApiOptions;
+use crate::api::{ApiOptions, InProcessController};
 use crate::sources::InProcess;
 
 const CONNECT_RETRY: Duration = Duration::from_secs(2);
@@ -101,12 +101,8 @@ async fn start(options: Options) -> anyhow::Result<()> {
 
     let mut registry = Registry::default();
     let sources = Arc::new(InProcess::new(repositories));
-    let api_ports = api_server::Ports {
-        sources: sources.clone(),
-        control_plane: client.clone(),
-        cluster: cluster.clone(),
-    };
-    let ports = Ports { sources, control_plane: client, cluster: cluster.clone() };
+    let ports =
+        Ports { sources: sources.clone(), control_plane: client.clone(), cluster: cluster.clone() };
     let controller_options = controller::Options {
         namespace: namespace.clone(),
         workers: options.status_processors,
@@ -114,7 +110,7 @@ async fn start(options: Options) -> anyhow::Result<()> {
         poll,
         random: Randomness::of_this_process(),
     };
-    let controller = Controller::new(controller_options, ports, &mut registry);
+    let controller = Arc::new(Controller::new(controller_options, ports, &mut registry));
     let probe = Arc::new(move || {
         cluster.is_ready().then_some(()).ok_or_else(|| "the first list is not complete".into())
     });
@@ -123,7 +119,17 @@ async fn start(options: Options) -> anyhow::Result<()> {
     tracing::info!(
         server = access.server(), namespace, %metrics, took = ?began.elapsed(), "argosy runs"
     );
-    let api = options.api.start(&namespace, api_ports, &shutdown).await?;
+    let api_options = api_server::Options {
+        namespace,
+        application_namespaces: Vec::new(),
+        random: Randomness::of_this_process(),
+    };
+    let api_ports = api_server::Ports {
+        sources,
+        control_plane: client,
+        control: Arc::new(InProcessController(Arc::clone(&controller))),
+    };
+    let api = options.api.start(api_options, api_ports, &shutdown).await?;
     tokio::join!(controller.run(&shutdown), api.run());
     tracing::info!("argosy ends");
     Ok(())

@@ -31,7 +31,11 @@ impl InProcess {
         Self { server, served: Mutex::default() }
     }
 
-    fn capabilities(&self, kube_version: String, kinds: &Arc<Kinds>) -> Arc<Capabilities> {
+    pub(crate) fn capabilities(
+        &self,
+        kube_version: String,
+        kinds: &Arc<Kinds>,
+    ) -> Arc<Capabilities> {
         let mut served = self.served.lock().expect("nobody panics while looking up");
         let known = served.iter().find(|it| {
             Arc::ptr_eq(&it.kinds, kinds) && it.capabilities.kube_version == kube_version

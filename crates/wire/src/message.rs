@@ -7,13 +7,20 @@
 
 pub mod account;
 pub mod application;
+pub mod applicationset;
+pub mod certificate;
 pub mod cluster;
+pub mod events;
+pub mod gpgkey;
+pub mod notification;
 pub mod project;
+pub mod repocreds;
 pub mod repository;
 pub mod session;
 pub mod settings;
 pub mod version;
 
+mod base64_text;
 mod read;
 
 pub(crate) use read::{Lenient, read};
@@ -121,9 +128,15 @@ pub(crate) use {lenient, messages};
 lenient!(
     api::AppProject,
     api::Application,
+    api::ApplicationSet,
+    api::ApplicationSource,
     api::ApplicationSpec,
+    api::HelmFileParameter,
+    api::HelmParameter,
     api::Info,
     api::ListMeta,
+    api::ObjectMeta,
+    api::RawExtension,
     api::ResourceDiff,
     api::RetryStrategy,
     api::SyncOperationResource,

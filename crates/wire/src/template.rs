@@ -61,6 +61,12 @@ impl Template {
     }
 }
 
+/// A value of a query, without percent signs and with blanks for pluses.
+#[must_use]
+pub fn unescaped_query(text: &str) -> String {
+    unescaped(text, true)
+}
+
 /// Text without its percent signs; in a query a plus is a space.
 pub(crate) fn unescaped(text: &str, in_query: bool) -> String {
     let mut bytes = Vec::with_capacity(text.len());

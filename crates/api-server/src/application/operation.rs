@@ -1,9 +1,11 @@
 //! Syncs: an operation is written into the Application, the controller does it.
 
 use api::{
-    Application, Operation, OperationInitiator, OperationPhase, SyncOperation, SyncStrategy,
-    SyncStrategyApply,
+    Application, ApplicationSource, Operation, OperationInitiator, OperationPhase, SyncOperation,
+    SyncStrategy, SyncStrategyApply,
 };
+use engine::windows::{Blocked, Target, Trigger, Windows};
+use jiff::Timestamp;
 use serde_json::json;
 use wire::Status;
 use wire::message::application::{
@@ -11,7 +13,7 @@ use wire::message::application::{
     OperationTerminateResponse,
 };
 
-use super::{find, shown};
+use super::{find, shown, store_of};
 use crate::audit::{Reason, note};
 use crate::failure::refused;
 use crate::methods::Call;
@@ -25,8 +27,15 @@ pub(crate) async fn sync(
 ) -> Result<Application, Status> {
     let namespace = request.app_namespace.as_deref();
     let app = find(&call, &request.name, namespace, request.project.as_deref()).await?;
-    check_not_deleting(&app)?;
+    check_windows(&call, &app).await?;
     let policy = app.spec.sync_policy.clone().unwrap_or_default();
+    let is_local = !request.manifests.is_empty();
+    if is_local && syncs_by_itself(&app) && !request.dry_run.unwrap_or(false) {
+        return Err(Status::failed_precondition(
+            "cannot use local sync when Automatic Sync Policy is enabled unless for dry run",
+        ));
+    }
+    check_not_deleting(&app)?;
     let revisions = revisions(&call, &app, &request).await?;
     let is_partial = !request.resources.is_empty();
     let mut sync = SyncOperation {
@@ -52,9 +61,13 @@ pub(crate) async fn sync(
         info: request.infos,
         retry: request.retry_strategy.or(policy.retry).unwrap_or_default(),
     };
-    let written = begin(&call, &request.name, &operation).await?;
+    let written = begin(&call, &app, &operation).await?;
     let partial = if is_partial { "partial " } else { "" };
-    let what = format!("initiated {partial}sync to {shown_revision}");
+    let what = if is_local {
+        format!("initiated {partial}sync locally")
+    } else {
+        format!("initiated {partial}sync to {shown_revision}")
+    };
     note(&call, &written, Reason::OperationStarted, &what).await;
     Ok(shown(written))
 }
@@ -67,7 +80,7 @@ pub(crate) async fn rollback(
     let app = find(&call, &request.name, namespace, request.project.as_deref()).await?;
     check_not_deleting(&app)?;
     let policy = app.spec.sync_policy.clone().unwrap_or_default();
-    if policy.automated.as_ref().is_some_and(|it| it.enabled.unwrap_or(true)) {
+    if syncs_by_itself(&app) {
         return Err(Status::failed_precondition(
             "rollback cannot be initiated when auto-sync is enabled",
         ));
@@ -95,7 +108,7 @@ pub(crate) async fn rollback(
         initiated_by: initiator(&call)?,
         ..Operation::default()
     };
-    let written = begin(&call, &request.name, &operation).await?;
+    let written = begin(&call, &app, &operation).await?;
     note(&call, &written, Reason::OperationStarted, &format!("initiated rollback to {id}")).await;
     Ok(shown(written))
 }
@@ -116,7 +129,8 @@ pub(crate) async fn terminate(
             "metadata": { "resourceVersion": app.metadata.resource_version },
             "status": { "operationState": { "phase": OperationPhase::Terminating.as_str() } },
         });
-        match call.server.store.merge::<Application>(&APPLICATIONS, &request.name, &patch).await {
+        let store = store_of(&call, &app);
+        match store.merge::<Application>(&APPLICATIONS, &request.name, &patch).await {
             Ok(written) => {
                 let what = "terminated running operation";
                 note(&call, &written, Reason::ResourceUpdated, what).await;
@@ -128,6 +142,26 @@ pub(crate) async fn terminate(
         }
     }
     Err(Status::internal("Failed to terminate app. Too many conflicts"))
+}
+
+/// Does the Application follow its source without being asked?
+fn syncs_by_itself(app: &Application) -> bool {
+    let policy = app.spec.sync_policy.as_ref();
+    let automated = policy.and_then(|it| it.automated.as_ref());
+    automated.is_some_and(|it| it.enabled.unwrap_or(true))
+}
+
+async fn check_windows(call: &Call, app: &Application) -> Result<(), Status> {
+    let project = crate::project::of(call, app).await?;
+    let windows = Windows::applying_to(&project.spec.sync_windows, &Target::from(app));
+    windows.can_sync(Trigger::Manual, Timestamp::now()).map_err(|blocked| match blocked {
+        Blocked::Unreadable(error) => {
+            Status::permission_denied(format!("cannot sync: invalid sync window: {error}"))
+        }
+        Blocked::Denied(_) | Blocked::NotAllowedYet(_) => {
+            Status::permission_denied("cannot sync: blocked by sync window")
+        }
+    })
 }
 
 fn check_not_deleting(app: &Application) -> Result<(), Status> {
@@ -143,9 +177,14 @@ fn initiator(call: &Call) -> Result<OperationInitiator, Status> {
 
 /// Writes the operation, unless one is under way. The finished record goes, so
 /// that a client that waits does not take the last operation for this one.
-async fn begin(call: &Call, name: &str, operation: &Operation) -> Result<Application, Status> {
+async fn begin(
+    call: &Call,
+    about: &Application,
+    operation: &Operation,
+) -> Result<Application, Status> {
+    let (name, namespace) = (&about.metadata.name, &about.metadata.namespace);
     for _ in 0..ATTEMPTS {
-        let app = find(call, name, None, None).await?;
+        let app = find(call, name, Some(namespace), None).await?;
         if app.operation.is_some() {
             return Err(Status::failed_precondition("another operation is already in progress"));
         }
@@ -154,7 +193,7 @@ async fn begin(call: &Call, name: &str, operation: &Operation) -> Result<Applica
             "operation": operation,
             "status": { "operationState": null },
         });
-        match call.server.store.merge::<Application>(&APPLICATIONS, name, &patch).await {
+        match store_of(call, &app).merge::<Application>(&APPLICATIONS, name, &patch).await {
             Ok(written) => {
                 call.server.apps.see(written.clone());
                 return Ok(written);
@@ -181,7 +220,12 @@ async fn revisions(
     if !request.manifests.is_empty() {
         return Ok(revisions);
     }
-    for (index, source) in app.sources().iter().enumerate() {
+    let sources = app.sources();
+    let is_source = |it: &i64| usize::try_from(*it).is_ok_and(|it| it > 0 && it <= sources.len());
+    if !request.source_positions.iter().all(is_source) {
+        return Err(Status::unknown("source position is out of range"));
+    }
+    for (index, source) in sources.iter().enumerate() {
         let position = request
             .source_positions
             .iter()
@@ -193,19 +237,43 @@ async fn revisions(
         };
         let asked =
             asked.filter(|it| !it.is_empty()).unwrap_or_else(|| source.target_revision.clone());
+        check_follows(app, source, &asked, request)?;
         if is_commit(&asked) {
             revisions.shown.push(asked.clone());
             revisions.commits.push(asked);
             continue;
         }
         let commit = call.server.ports.sources.resolve(source, &asked).await;
-        let commit = commit
-            .map_err(|error| Status::unknown(format!("error resolving repo revision: {error}")))?;
+        let commit = commit.map_err(|error| {
+            Status::failed_precondition(format!("error resolving repo revision: {error}"))
+        })?;
         let name = if asked.is_empty() { "HEAD" } else { &asked };
         revisions.shown.push(format!("{name} ({commit})"));
         revisions.commits.push(commit);
     }
     Ok(revisions)
+}
+
+/// What syncs by itself would go back at once to where its source says.
+fn check_follows(
+    app: &Application,
+    source: &ApplicationSource,
+    asked: &str,
+    request: &ApplicationSyncRequest,
+) -> Result<(), Status> {
+    let named = |it: &str| if it.is_empty() { "HEAD".to_owned() } else { it.to_owned() };
+    let target = &source.target_revision;
+    if named(asked) == named(target) || !syncs_by_itself(app) || request.dry_run.unwrap_or(false) {
+        return Ok(());
+    }
+    let of = if app.has_multiple_sources() {
+        format!("source {} ", source.repo_url)
+    } else {
+        String::new()
+    };
+    Err(Status::failed_precondition(format!(
+        "Cannot sync {of}to {asked}: auto-sync currently set to {target}"
+    )))
 }
 
 fn is_commit(revision: &str) -> bool {

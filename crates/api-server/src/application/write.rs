@@ -1,6 +1,7 @@
 //! Changing Applications: create, update, patch, delete.
 
-use api::{Application, ApplicationSpec, names};
+use api::{AppProject, Application, ApplicationSpec, names};
+use engine::project::{Gate, ProjectClusters};
 use serde_json::{Value, json};
 use wire::Status;
 use wire::message::application::{
@@ -8,14 +9,14 @@ use wire::message::application::{
     ApplicationResponse, ApplicationUpdateRequest, ApplicationUpdateSpecRequest,
 };
 
-use super::{check_namespace, find, shown};
+use super::{checked_namespace, find, manifests, shown, store_of};
 use crate::audit::{Reason, note};
 use crate::failure::refused;
 use crate::methods::Call;
-use crate::ports::RenderRequest;
 use crate::project::replacing;
-use crate::store::{APPLICATIONS, PROJECTS};
+use crate::store::APPLICATIONS;
 
+const REQUIRED: &str = "spec.source.repoURL and either spec.source.path, spec.source.chart, or spec.source.ref are required";
 /// How often a write tries again after losing against another.
 const ATTEMPTS: usize = 10;
 
@@ -24,12 +25,14 @@ pub(crate) async fn create(
     request: ApplicationCreateRequest,
 ) -> Result<Application, Status> {
     let mut app = request.application;
-    check_namespace(&call, Some(&app.metadata.namespace))?;
-    validate(&call, &mut app, request.validate.unwrap_or(true))
+    let namespace = checked_namespace(&call, Some(&app.metadata.namespace))?;
+    app.metadata.namespace.clone_from(&namespace);
+    let project = crate::project::of(&call, &app).await?;
+    validate(&call, &mut app, &project, request.validate.unwrap_or(true))
         .await
         .map_err(|status| doing("error while validating and normalizing app", status))?;
-    let store = &call.server.store;
-    match store.create(&APPLICATIONS, &fresh(&app, store.namespace())).await {
+    let store = call.server.store.at(&namespace);
+    match store.create(&APPLICATIONS, &fresh(&app, &namespace)).await {
         Ok(created) => {
             note(&call, &created, Reason::ResourceCreated, "created application").await;
             call.server.apps.see(created.clone());
@@ -38,7 +41,7 @@ pub(crate) async fn create(
         Err(error) if error.is_conflict() => {}
         Err(error) => return Err(refused("error creating application", &error)),
     }
-    let existing = find(&call, &app.metadata.name, None, None).await?;
+    let existing = find(&call, &app.metadata.name, Some(&namespace), None).await?;
     let (old, new) = (&existing.metadata, &app.metadata);
     let is_same = existing.spec == app.spec
         && old.labels == new.labels
@@ -60,10 +63,10 @@ pub(crate) async fn update(
     request: ApplicationUpdateRequest,
 ) -> Result<Application, Status> {
     let mut app = request.application;
-    let namespace = app.metadata.namespace.clone();
+    let namespace = checked_namespace(&call, Some(&app.metadata.namespace))?;
     find(&call, &app.metadata.name, Some(&namespace), request.project.as_deref()).await?;
-    validate(&call, &mut app, request.validate.unwrap_or(true)).await?;
-    store_update(&call, &app, Merge::Replace).await
+    app.metadata.namespace = namespace;
+    validated_update(&call, app, request.validate.unwrap_or(true)).await
 }
 
 pub(crate) async fn update_spec(
@@ -73,11 +76,8 @@ pub(crate) async fn update_spec(
     let namespace = request.app_namespace.as_deref();
     let mut app = find(&call, &request.name, namespace, request.project.as_deref()).await?;
     app.spec = request.spec;
-    let updated = async {
-        validate(&call, &mut app, request.validate.unwrap_or(true)).await?;
-        store_update(&call, &app, Merge::Replace).await
-    };
-    let updated = updated.await.map_err(|it| doing("error validating and updating app", it))?;
+    let updated = validated_update(&call, app, request.validate.unwrap_or(true)).await;
+    let updated = updated.map_err(|it| doing("error validating and updating app", it))?;
     Ok(updated.spec)
 }
 
@@ -87,12 +87,23 @@ pub(crate) async fn patch(
 ) -> Result<Application, Status> {
     let namespace = request.app_namespace.as_deref();
     let app = find(&call, &request.name, namespace, request.project.as_deref()).await?;
-    let mut patched = patched(&app, &request.patch, &request.patch_type)?;
+    let patched = patched(&app, &request.patch, &request.patch_type)?;
     if patched.metadata.name != app.metadata.name {
         return Err(Status::invalid_argument("a patch cannot change the name of an application"));
     }
-    validate(&call, &mut patched, true).await?;
-    store_update(&call, &patched, Merge::Replace).await
+    validated_update(&call, patched, true).await
+}
+
+async fn validated_update(
+    call: &Call,
+    mut app: Application,
+    render: bool,
+) -> Result<Application, Status> {
+    let project = crate::project::of(call, &app).await?;
+    validate(call, &mut app, &project, render)
+        .await
+        .map_err(|status| doing("error validating and normalizing app", status))?;
+    store_update(call, &app, Merge::Replace).await
 }
 
 fn patched(app: &Application, patch: &str, kind: &str) -> Result<Application, Status> {
@@ -127,7 +138,7 @@ pub(crate) async fn delete(
     let app = find(&call, &request.name, namespace, request.project.as_deref()).await?;
     let policy = request.propagation_policy.as_deref().unwrap_or_default();
     let finalizers = finalizers_for(&app, request.cascade.unwrap_or(true), policy)?;
-    let store = &call.server.store;
+    let store = store_of(&call, &app);
     if finalizers != app.metadata.finalizers {
         let patch = json!({ "metadata": { "finalizers": finalizers } });
         let patched = store.merge::<Value>(&APPLICATIONS, &request.name, &patch).await;
@@ -187,7 +198,7 @@ async fn store_update(
 ) -> Result<Application, Status> {
     let name = &wanted.metadata.name;
     for _ in 0..ATTEMPTS {
-        let stored = find(call, name, None, None).await?;
+        let stored = find(call, name, Some(&wanted.metadata.namespace), None).await?;
         let replaced = |from: &Value, to: &Value| match merge {
             Merge::IntoLabels => to.clone(),
             Merge::Replace => replacing(from, to),
@@ -202,7 +213,7 @@ async fn store_update(
             },
             "spec": replacing(&json!(stored.spec), &json!(wanted.spec)),
         });
-        match call.server.store.merge::<Application>(&APPLICATIONS, name, &patch).await {
+        match store_of(call, &stored).merge::<Application>(&APPLICATIONS, name, &patch).await {
             Ok(written) => {
                 note(call, &written, Reason::ResourceUpdated, "updated application spec").await;
                 call.server.apps.see(written.clone());
@@ -216,7 +227,12 @@ async fn store_update(
 }
 
 /// Refuses what cannot work, and writes down what was left unsaid.
-async fn validate(call: &Call, app: &mut Application, render: bool) -> Result<(), Status> {
+async fn validate(
+    call: &Call,
+    app: &mut Application,
+    project: &AppProject,
+    render: bool,
+) -> Result<(), Status> {
     if app.metadata.name.is_empty() {
         return Err(Status::unknown("resource name may not be empty"));
     }
@@ -224,20 +240,23 @@ async fn validate(call: &Call, app: &mut Application, render: bool) -> Result<()
     if app.spec.project.is_empty() {
         app.spec.project = names::DEFAULT_PROJECT.to_owned();
     }
-    let project = &app.spec.project;
-    let found = call.server.store.get::<Value>(&PROJECTS, project).await;
-    let found = found.map_err(|error| refused("could not read the project", &error))?;
-    if found.is_none() {
-        return Err(Status::invalid_argument(format!(
-            "application references project {project} which does not exist"
-        )));
-    }
-    check_destination(app).map_err(|why| {
-        let name = &app.metadata.name;
+    let name = &app.metadata.name;
+    let destination = call.server.ports.control.destination(&app.spec.destination);
+    let destination = destination.map_err(|why| {
         Status::invalid_argument(format!(
             "application destination spec for {name} is invalid: {why}"
         ))
     })?;
+    let clusters = ProjectClusters::Known(Vec::new());
+    let place = engine::project::Cluster { server: destination.server, name: destination.name };
+    let objections = Gate::new(project, clusters).objections(&app.spec, &place);
+    if !objections.is_empty() {
+        let told = objections.iter().map(|it| format!("InvalidSpecError: {it}"));
+        return Err(Status::invalid_argument(format!(
+            "application spec for {name} is invalid: {}",
+            told.collect::<Vec<_>>().join(";")
+        )));
+    }
     if render { check_sources(call, app).await } else { Ok(()) }
 }
 
@@ -253,19 +272,6 @@ fn check_source_names(app: &Application) -> Result<(), Status> {
     }
 }
 
-fn check_destination(app: &Application) -> Result<(), String> {
-    let destination = &app.spec.destination;
-    match (destination.server.trim_end_matches('/'), destination.name.as_str()) {
-        (names::IN_CLUSTER_SERVER, "") | ("", names::IN_CLUSTER_NAME) => Ok(()),
-        ("", "") => Err("destination server missing from app spec".into()),
-        ("", name) => Err(format!("there are no clusters with this name: {name}")),
-        (server, "") => Err(format!("cluster {server:?} has not been configured")),
-        (server, name) => Err(format!(
-            "application destination can't have both name and server defined: {name} {server}"
-        )),
-    }
-}
-
 /// Renders every source once: the best proof that it can be rendered.
 async fn check_sources(call: &Call, app: &Application) -> Result<(), Status> {
     let invalid = |what: String| {
@@ -275,25 +281,22 @@ async fn check_sources(call: &Call, app: &Application) -> Result<(), Status> {
         ))
     };
     if app.sources().is_empty() {
-        return Err(invalid("spec.source.repoURL and either spec.source.path, spec.source.chart, or spec.source.ref are required".into()));
+        return Err(invalid(REQUIRED.into()));
     }
     for source in app.sources().iter() {
         if source.repo_url.is_empty()
             || (source.path.is_empty() && source.chart.is_empty() && source.ref_.is_empty())
         {
-            return Err(invalid("spec.source.repoURL and either spec.source.path, spec.source.chart, or spec.source.ref are required".into()));
+            return Err(invalid(REQUIRED.into()));
         }
-        let request = RenderRequest {
-            source: source.clone(),
-            revision: source.target_revision.clone(),
-            instance: app.instance_name(&call.server.options.namespace),
-            namespace: app.spec.destination.namespace.clone(),
-        };
+    }
+    for request in manifests::requests(call, app, |_, source| source.target_revision.clone())? {
+        let path = request.source.path.clone();
         if let Err(error) = call.server.ports.sources.render(request).await {
             return Err(invalid(if error.is_inaccessible {
                 format!("repository not accessible: {error}")
             } else {
-                format!("Unable to generate manifests in {}: {error}", source.path)
+                format!("Unable to generate manifests in {path}: {error}")
             }));
         }
     }

@@ -207,8 +207,10 @@ messages! {
     }
     /// The object, as JSON.
     ApplicationResourceResponse {
-        #[prost(string, required, tag = 1)]
-        manifest: String,
+        @always {
+            #[prost(string, required, tag = 1)]
+            manifest: String,
+        }
     }
     /// A change of a live object.
     ApplicationResourcePatchRequest {
@@ -297,23 +299,27 @@ messages! {
     }
     /// Windows, and whether a sync may start now.
     ApplicationSyncWindowsResponse {
+        @always {
+            #[prost(bool, required, tag = 3)]
+            can_sync: bool,
+        }
         #[prost(message, repeated, tag = 1)]
         active_windows: Vec<ApplicationSyncWindow>,
         #[prost(message, repeated, tag = 2)]
         assigned_windows: Vec<ApplicationSyncWindow>,
-        #[prost(bool, required, tag = 3)]
-        can_sync: bool,
     }
     /// A window.
     ApplicationSyncWindow {
-        #[prost(string, required, tag = 1)]
-        kind: String,
-        #[prost(string, required, tag = 2)]
-        schedule: String,
-        #[prost(string, required, tag = 3)]
-        duration: String,
-        #[prost(bool, required, tag = 4)]
-        manual_sync: bool,
+        @always {
+            #[prost(string, required, tag = 1)]
+            kind: String,
+            #[prost(string, required, tag = 2)]
+            schedule: String,
+            #[prost(string, required, tag = 3)]
+            duration: String,
+            #[prost(bool, required, tag = 4)]
+            manual_sync: bool,
+        }
     }
     /// Whose links.
     ListAppLinksRequest {
@@ -340,4 +346,202 @@ messages! {
         #[prost(string, optional, tag = 4)]
         icon_class: Option<String>,
     }
+    /// Whose manifests, rendered from files that follow.
+    ApplicationManifestQueryWithFiles {
+        @always {
+            #[prost(string, required, tag = 1)]
+            name: String,
+            #[prost(string, required, tag = 2)]
+            checksum: String,
+        }
+        #[prost(string, optional, tag = 3)]
+        app_namespace: Option<String>,
+        #[prost(string, optional, tag = 4)]
+        project: Option<String>,
+    }
+    /// Which lines of which containers.
+    ApplicationPodLogsQuery {
+        @always {
+            #[prost(string, required, tag = 1)]
+            name: String,
+        }
+        #[prost(string, optional, tag = 2)]
+        namespace: Option<String>,
+        #[prost(string, optional, tag = 3)]
+        pod_name: Option<String>,
+        #[prost(string, optional, tag = 4)]
+        container: Option<String>,
+        #[prost(int64, optional, tag = 5)]
+        since_seconds: Option<i64>,
+        #[prost(message, optional, tag = 6)]
+        since_time: Option<api::Time>,
+        #[prost(int64, optional, tag = 7)]
+        tail_lines: Option<i64>,
+        #[prost(bool, optional, tag = 8)]
+        follow: Option<bool>,
+        #[prost(string, optional, tag = 9)]
+        until_time: Option<String>,
+        #[prost(string, optional, tag = 10)]
+        filter: Option<String>,
+        #[prost(string, optional, tag = 11)]
+        kind: Option<String>,
+        #[prost(string, optional, tag = 12)]
+        group: Option<String>,
+        #[prost(string, optional, tag = 13)]
+        resource_name: Option<String>,
+        #[prost(bool, optional, tag = 14)]
+        previous: Option<bool>,
+        #[prost(string, optional, tag = 15)]
+        app_namespace: Option<String>,
+        #[prost(string, optional, tag = 16)]
+        project: Option<String>,
+        #[prost(bool, optional, tag = 17)]
+        match_case: Option<bool>,
+    }
+    /// A line.
+    LogEntry {
+        @always {
+            #[prost(string, required, tag = 1)]
+            content: String,
+            #[prost(message, required, tag = 2)]
+            time_stamp: api::Time,
+            #[prost(bool, required, tag = 3)]
+            last: bool,
+            #[prost(string, required, tag = 4)]
+            time_stamp_str: String,
+            #[prost(string, required, tag = 5)]
+            pod_name: String,
+        }
+    }
+    /// What would the API server change?
+    ApplicationServerSideDiffQuery {
+        @always {
+            #[prost(string, required, tag = 1)]
+            app_name: String,
+        }
+        #[prost(string, optional, tag = 2)]
+        app_namespace: Option<String>,
+        #[prost(string, optional, tag = 3)]
+        project: Option<String>,
+        #[prost(message, repeated, tag = 4)]
+        live_resources: Vec<api::ResourceDiff>,
+        #[prost(string, repeated, tag = 5)]
+        target_manifests: Vec<String>,
+    }
+    /// What it would change.
+    ApplicationServerSideDiffResponse {
+        @always {
+            #[prost(bool, required, tag = 2)]
+            modified: bool,
+        }
+        #[prost(message, repeated, tag = 1)]
+        items: Vec<api::ResourceDiff>,
+    }
+    /// A parameter of an action.
+    ResourceActionParameters {
+        @always {
+            #[prost(string, required, tag = 1)]
+            name: String,
+            #[prost(string, required, tag = 2)]
+            value: String,
+        }
+    }
+    /// Run an action, as clients did before parameters.
+    ResourceActionRunRequest {
+        @always {
+            #[prost(string, required, tag = 1)]
+            name: String,
+            #[prost(string, required, tag = 3)]
+            resource_name: String,
+            #[prost(string, required, tag = 4)]
+            version: String,
+            #[prost(string, required, tag = 6)]
+            kind: String,
+            #[prost(string, required, tag = 7)]
+            action: String,
+        }
+        #[prost(string, optional, tag = 2)]
+        namespace: Option<String>,
+        #[prost(string, optional, tag = 5)]
+        group: Option<String>,
+        #[prost(string, optional, tag = 8)]
+        app_namespace: Option<String>,
+        #[prost(string, optional, tag = 9)]
+        project: Option<String>,
+    }
+    /// Run an action.
+    ResourceActionRunRequestV2 {
+        @always {
+            #[prost(string, required, tag = 1)]
+            name: String,
+            #[prost(string, required, tag = 3)]
+            resource_name: String,
+            #[prost(string, required, tag = 4)]
+            version: String,
+            #[prost(string, required, tag = 6)]
+            kind: String,
+            #[prost(string, required, tag = 7)]
+            action: String,
+        }
+        #[prost(string, optional, tag = 2)]
+        namespace: Option<String>,
+        #[prost(string, optional, tag = 5)]
+        group: Option<String>,
+        #[prost(string, optional, tag = 8)]
+        app_namespace: Option<String>,
+        #[prost(string, optional, tag = 9)]
+        project: Option<String>,
+        #[prost(message, repeated, tag = 10)]
+        resource_action_parameters: Vec<ResourceActionParameters>,
+    }
+    /// Actions of an object.
+    ResourceActionsListResponse {
+        #[prost(message, repeated, tag = 1)]
+        actions: Vec<ResourceAction>,
+    }
+    /// An action.
+    ResourceAction {
+        #[prost(string, required, tag = 1)]
+        name: String,
+        #[prost(message, repeated, tag = 2)]
+        params: Vec<ResourceActionParam>,
+        #[prost(bool, required, tag = 3)]
+        disabled: bool,
+        #[prost(string, required, tag = 4)]
+        icon_class: String,
+        #[prost(string, required, tag = 5)]
+        display_name: String,
+    }
+    /// A parameter an action takes.
+    ResourceActionParam {
+        #[prost(string, required, tag = 1)]
+        name: String,
+    }
+}
+
+/// One piece of a request to render files: first what is asked, then the files.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct ApplicationManifestQueryWithFilesWrapper {
+    /// Either of the two.
+    #[prost(oneof = "ManifestPart", tags = "1, 2")]
+    pub part: Option<ManifestPart>,
+}
+
+/// What a piece is.
+#[derive(Clone, PartialEq, prost::Oneof)]
+pub enum ManifestPart {
+    /// What is asked.
+    #[prost(message, tag = 1)]
+    Query(ApplicationManifestQueryWithFiles),
+    /// Some bytes of a compressed archive.
+    #[prost(message, tag = 2)]
+    Chunk(FileChunk),
+}
+
+/// Some bytes of a compressed archive.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct FileChunk {
+    /// The bytes.
+    #[prost(bytes = "vec", required, tag = 1)]
+    pub chunk: Vec<u8>,
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::messages;
+use serde::{Deserialize, Serialize};
+
+use super::{base64_text, messages};
 
 messages! {
     /// Which cluster.
@@ -66,14 +68,20 @@ messages! {
     }
     /// How to get in; answers leave the secrets out.
     ClusterConfig {
+        @always {
+            #[prost(message, required, tag = 4)]
+            tls_client_config: TlsClientConfig,
+        }
         #[prost(string, required, tag = 1)]
         username: String,
         #[prost(string, required, tag = 2)]
         password: String,
         #[prost(string, required, tag = 3)]
         bearer_token: String,
-        #[prost(message, required, tag = 4)]
-        tls_client_config: TlsClientConfig,
+        #[prost(message, optional, tag = 5)]
+        aws_auth_config: Option<AwsAuthConfig>,
+        #[prost(message, optional, tag = 6)]
+        exec_provider_config: Option<ExecProviderConfig>,
         #[prost(bool, required, tag = 7)]
         disable_compression: bool,
         #[prost(string, required, tag = 8)]
@@ -115,13 +123,73 @@ messages! {
         #[prost(message, optional, tag = 3)]
         last_cache_sync_time: Option<api::Time>,
     }
-    /// How the connection is secured; certificates and keys stay on the server.
-    TlsClientConfig {
-        @always {
-            #[prost(bool, required, tag = 1)]
-            insecure: bool,
-        }
-        #[prost(string, required, tag = 2)]
-        server_name: String,
+    /// A new cluster.
+    ClusterCreateRequest {
+        #[prost(message, optional, tag = 1)]
+        cluster: Option<Cluster>,
+        #[prost(bool, tag = 2)]
+        upsert: bool,
+    }
+    /// A cluster as it shall be; with fields named, only these.
+    ClusterUpdateRequest {
+        #[prost(message, optional, tag = 1)]
+        cluster: Option<Cluster>,
+        #[prost(string, repeated, tag = 2)]
+        updated_fields: Vec<String>,
+        #[prost(message, optional, tag = 3)]
+        id: Option<ClusterId>,
+    }
+    /// A login by AWS IAM.
+    AwsAuthConfig {
+        #[prost(string, required, tag = 1)]
+        cluster_name: String,
+        #[prost(string, required, tag = 2)] #[serde(rename = "roleARN")]
+        role_arn: String,
+        #[prost(string, required, tag = 3)]
+        profile: String,
+    }
+    /// A login by a program.
+    ExecProviderConfig {
+        #[prost(string, required, tag = 1)]
+        command: String,
+        #[prost(string, repeated, tag = 2)]
+        args: Vec<String>,
+        #[prost(btree_map = "string, string", tag = 3)]
+        env: BTreeMap<String, String>,
+        #[prost(string, required, tag = 4)]
+        api_version: String,
+        #[prost(string, required, tag = 5)]
+        install_hint: String,
+        #[prost(bool, required, tag = 6)]
+        provide_cluster_info: bool,
+        #[prost(message, optional, tag = 7)]
+        config: Option<api::RawExtension>,
     }
 }
+
+/// How the connection is secured; answers leave certificates and keys out.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct TlsClientConfig {
+    /// Whoever answers is believed.
+    #[prost(bool, required, tag = 1)]
+    pub insecure: bool,
+    /// The name that the server's certificate must have.
+    #[prost(string, required, tag = 2)]
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub server_name: String,
+    /// Our certificate.
+    #[prost(bytes = "vec", required, tag = 3)]
+    #[serde(with = "base64_text", skip_serializing_if = "Vec::is_empty")]
+    pub cert_data: Vec<u8>,
+    /// Its key.
+    #[prost(bytes = "vec", required, tag = 4)]
+    #[serde(with = "base64_text", skip_serializing_if = "Vec::is_empty")]
+    pub key_data: Vec<u8>,
+    /// Whom to believe.
+    #[prost(bytes = "vec", required, tag = 5)]
+    #[serde(with = "base64_text", skip_serializing_if = "Vec::is_empty")]
+    pub ca_data: Vec<u8>,
+}
+
+super::lenient!(TlsClientConfig);

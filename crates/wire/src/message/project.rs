@@ -80,4 +80,9 @@ messages! {
         #[prost(string, tag = 1)]
         token: String,
     }
+    /// Whose links.
+    ListProjectLinksRequest {
+        #[prost(string, tag = 1)]
+        name: String,
+    }
 }

@@ -1,5 +1,7 @@
 //! Repositories: `repository.RepositoryService`.
 
+use std::collections::BTreeMap;
+
 use super::cluster::ConnectionState;
 use super::messages;
 
@@ -177,5 +179,120 @@ messages! {
         azure_service_principal_tenant_id: String,
         #[prost(string, required, tag = 32)]
         azure_active_directory_endpoint: String,
+    }
+    /// Branches and tags.
+    Refs {
+        #[prost(string, repeated, tag = 1)]
+        branches: Vec<String>,
+        #[prost(string, repeated, tag = 2)]
+        tags: Vec<String>,
+    }
+    /// Which places of a repository can be applications?
+    RepoAppsQuery {
+        #[prost(string, tag = 1)]
+        repo: String,
+        #[prost(string, tag = 2)]
+        revision: String,
+        #[prost(string, tag = 3)]
+        app_name: String,
+        #[prost(string, tag = 4)]
+        app_project: String,
+    }
+    /// The places.
+    RepoAppsResponse {
+        #[prost(message, repeated, tag = 1)]
+        items: Vec<AppInfo>,
+    }
+    /// A place in a repository that can be an application.
+    AppInfo {
+        #[prost(string, tag = 1)]
+        type_: String,
+        #[prost(string, tag = 2)]
+        path: String,
+    }
+    /// What is at this place?
+    RepoAppDetailsQuery {
+        #[prost(message, optional, tag = 1)]
+        source: Option<api::ApplicationSource>,
+        #[prost(string, tag = 2)]
+        app_name: String,
+        #[prost(string, tag = 3)]
+        app_project: String,
+        #[prost(int32, tag = 4)]
+        source_index: i32,
+        #[prost(int32, tag = 5)]
+        version_id: i32,
+    }
+    /// What is there.
+    RepoAppDetailsResponse {
+        #[prost(string, tag = 1)]
+        type_: String,
+        #[prost(message, optional, tag = 3)]
+        helm: Option<HelmAppSpec>,
+        #[prost(message, optional, tag = 4)]
+        kustomize: Option<KustomizeAppSpec>,
+        #[prost(message, optional, tag = 5)]
+        directory: Option<DirectoryAppSpec>,
+        #[prost(message, optional, tag = 6)]
+        plugin: Option<PluginAppSpec>,
+    }
+    /// What a chart takes.
+    HelmAppSpec {
+        #[prost(string, tag = 1)]
+        name: String,
+        #[prost(string, repeated, tag = 3)]
+        value_files: Vec<String>,
+        #[prost(message, repeated, tag = 4)]
+        parameters: Vec<api::HelmParameter>,
+        #[prost(string, tag = 5)]
+        values: String,
+        #[prost(message, repeated, tag = 6)]
+        file_parameters: Vec<api::HelmFileParameter>,
+    }
+    /// What a kustomization takes.
+    KustomizeAppSpec {
+        #[prost(string, repeated, tag = 3)]
+        images: Vec<String>,
+    }
+    /// A plain directory: nothing to say.
+    DirectoryAppSpec {
+    }
+    /// What a plugin takes.
+    PluginAppSpec {
+        #[prost(message, repeated, tag = 1)]
+        parameters_announcement: Vec<ParameterAnnouncement>,
+    }
+    /// A parameter that a plugin announces.
+    ParameterAnnouncement {
+        #[prost(string, tag = 1)]
+        name: String,
+        #[prost(string, tag = 2)]
+        title: String,
+        #[prost(string, tag = 3)]
+        tooltip: String,
+        #[prost(bool, tag = 4)]
+        required: bool,
+        #[prost(string, tag = 5)]
+        item_type: String,
+        #[prost(string, tag = 6)]
+        collection_type: String,
+        #[prost(string, tag = 7)]
+        string: String,
+        #[prost(string, repeated, tag = 8)]
+        array: Vec<String>,
+        #[prost(btree_map = "string, string", tag = 9)]
+        map: BTreeMap<String, String>,
+    }
+    /// Charts.
+    HelmChartsResponse {
+        #[prost(message, repeated, tag = 1)]
+        items: Vec<HelmChart>,
+    }
+    /// A chart of a repository.
+    HelmChart {
+        #[prost(string, tag = 1)]
+        name: String,
+        #[prost(string, repeated, tag = 2)]
+        versions: Vec<String>,
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::messages;
 
 messages! {
@@ -18,10 +20,14 @@ messages! {
         oidc_config: Option<OidcConfig>,
         #[prost(string, tag = 4)]
         app_label_key: String,
+        #[prost(btree_map = "string, message", tag = 5)]
+        resource_overrides: BTreeMap<String, ResourceOverride>,
         #[prost(bool, tag = 6)]
         status_badge_enabled: bool,
         #[prost(message, optional, tag = 7)]
         google_analytics: Option<GoogleAnalyticsConfig>,
+        #[prost(message, optional, tag = 8)]
+        kustomize_options: Option<KustomizeOptions>,
         #[prost(message, optional, tag = 9)]
         help: Option<Help>,
         #[prost(message, repeated, tag = 10)]
@@ -111,6 +117,8 @@ messages! {
         cli_client_id: String,
         #[prost(string, repeated, tag = 5)]
         scopes: Vec<String>,
+        #[prost(btree_map = "string, message", tag = 6)] #[serde(rename = "idTokenClaims")]
+        id_token_claims: BTreeMap<String, Claim>,
         #[prost(bool, tag = 7)] #[serde(rename = "enablePKCEAuthentication")]
         enable_pkce_authentication: bool,
     }
@@ -123,5 +131,122 @@ messages! {
     SettingsPluginsResponse {
         #[prost(message, repeated, tag = 1)]
         plugins: Vec<Plugin>,
+    }
+    /// A claim to ask for.
+    Claim {
+        #[prost(bool, tag = 1)]
+        essential: bool,
+        #[prost(string, tag = 2)]
+        value: String,
+        #[prost(string, repeated, tag = 3)]
+        values: Vec<String>,
+    }
+    /// How kustomizations are built.
+    KustomizeOptions {
+        @always {
+            #[prost(string, required, tag = 1)] #[serde(rename = "BuildOptions")]
+            build_options: String,
+            #[prost(string, required, tag = 2)] #[serde(rename = "BinaryPath")]
+            binary_path: String,
+            #[prost(message, repeated, tag = 3)] #[serde(rename = "Versions")]
+            versions: Vec<KustomizeVersion>,
+        }
+    }
+    /// A version of Kustomize.
+    KustomizeVersion {
+        @always {
+            #[prost(string, required, tag = 1)] #[serde(rename = "Name")]
+            name: String,
+            #[prost(string, required, tag = 2)] #[serde(rename = "Path")]
+            path: String,
+            #[prost(string, required, tag = 3)] #[serde(rename = "BuildOptions")]
+            build_options: String,
+        }
+    }
+}
+
+/// What is different about a kind. In JSON the two lists of ignored fields are YAML inside a text.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ResourceOverride {
+    /// A script that judges health.
+    #[prost(string, required, tag = 1)]
+    #[serde(rename = "health.lua", skip_serializing_if = "String::is_empty")]
+    pub health_lua: String,
+    /// Fields that comparisons pass over.
+    #[prost(message, required, tag = 2)]
+    #[serde(rename = "ignoreDifferences", with = "ignored_fields")]
+    pub ignore_differences: OverrideIgnoreDiff,
+    /// Scripts of actions.
+    #[prost(string, required, tag = 3)]
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub actions: String,
+    /// Fields whose types Kubernetes knows.
+    #[prost(message, repeated, tag = 4)]
+    #[serde(rename = "knownTypeFields", skip_serializing_if = "Vec::is_empty")]
+    pub known_type_fields: Vec<KnownTypeField>,
+    /// The script of health may use more of Lua's libraries.
+    #[prost(bool, required, tag = 5)]
+    #[serde(rename = "health.lua.useOpenLibs", skip_serializing_if = "std::ops::Not::not")]
+    pub use_open_libs: bool,
+    /// Fields whose changes wake nobody.
+    #[prost(message, required, tag = 6)]
+    #[serde(rename = "ignoreResourceUpdates", with = "ignored_fields")]
+    pub ignore_resource_updates: OverrideIgnoreDiff,
+}
+
+super::lenient!(ResourceOverride);
+
+/// Fields to pass over.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct OverrideIgnoreDiff {
+    /// By JSON pointer.
+    #[prost(string, repeated, tag = 1)]
+    #[serde(rename = "jsonPointers")]
+    pub json_pointers: Vec<String>,
+    /// By jq expression.
+    #[prost(string, repeated, tag = 2)]
+    pub jq_path_expressions: Vec<String>,
+    /// By who manages them.
+    #[prost(string, repeated, tag = 3)]
+    pub managed_fields_managers: Vec<String>,
+}
+
+/// A field whose type Kubernetes knows.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[serde(default)]
+pub struct KnownTypeField {
+    /// The field.
+    #[prost(string, required, tag = 1)]
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub field: String,
+    /// Its type.
+    #[prost(string, required, tag = 2)]
+    #[serde(rename = "type", skip_serializing_if = "String::is_empty")]
+    pub type_: String,
+}
+
+/// Ignored fields as YAML inside a text.
+mod ignored_fields {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::OverrideIgnoreDiff;
+
+    pub(super) fn serialize<S: Serializer>(
+        fields: &OverrideIgnoreDiff,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let value = serde_json::to_value(fields).map_err(serde::ser::Error::custom)?;
+        serializer.serialize_str(&gocompat::yaml::from_value(&value))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<OverrideIgnoreDiff, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let value = gocompat::yaml::to_value(&text).map_err(D::Error::custom)?;
+        Ok(serde_json::from_value(value).unwrap_or_default())
     }
 }
