@@ -4,12 +4,15 @@
 //! answer.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use api::{Application, ApplicationSource, SyncOperationResource};
 use cluster::{Cluster, Continuity, Live};
 use engine::status::compared_to;
-use engine::{Comparison, Concern, Facts, Finding, Rules, Scope, compare, observe, wanted_keys};
+use engine::{
+    Comparing, Comparison, Concern, Facts, Finding, Rules, Scope, compare, observe, wanted_keys,
+};
 use object::{Object, ResourceKey};
 
 use crate::Controller;
@@ -72,8 +75,11 @@ pub(crate) enum At {
     Revisions(Vec<String>),
 }
 
-pub(crate) const RULES: Rules<'static> =
-    Rules { health: &Bundled, manager: cluster::FIELD_MANAGER };
+static COMPARING: LazyLock<Comparing> = LazyLock::new(Comparing::default);
+
+pub(crate) fn rules() -> Rules<'static> {
+    Rules { health: &Bundled, comparing: &COMPARING }
+}
 
 /// Renders, observes and compares.
 pub(crate) async fn look(controller: &Controller, app: &Application, at: &At) -> Seen {
@@ -118,11 +124,11 @@ async fn observe_and_compare(seen: &mut Seen, rendered: bool) {
             seen.findings.push(Finding::new(Concern::Comparison, blind.why));
         }
         Ok(live) if rendered => {
-            let (comparison, findings) = compare(seen.want.clone(), live, RULES, &seen.facts);
+            let (comparison, findings) = compare(seen.want.clone(), live, rules(), &seen.facts);
             seen.comparison = Some(comparison);
             seen.findings.extend(findings);
         }
-        Ok(live) => seen.comparison = Some(observe(live, RULES, &seen.facts)),
+        Ok(live) => seen.comparison = Some(observe(live, rules(), &seen.facts)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use object::{GroupKind, GroupVersionKind, Object, ResourceKey};
 
-use crate::diff::{Difference, diff};
+use crate::diff::{Comparing, Difference, diff};
 use crate::finding::{Concern, Finding};
 use crate::health::{Health, HealthRules, health};
 use crate::marks::{self, Role};
@@ -39,8 +39,8 @@ pub enum Scope {
 pub struct Rules<'r> {
     /// Health rules beyond the built-in ones.
     pub health: &'r dyn HealthRules,
-    /// The field manager our applies use.
-    pub manager: &'r str,
+    /// How the two sides of a pair are compared.
+    pub comparing: &'r Comparing,
 }
 
 /// Git and cluster side by side, judged.
@@ -288,7 +288,7 @@ fn warn_if_shared(key: &ResourceKey, pair: &Pair, facts: &Facts, findings: &mut 
 fn judge(key: &ResourceKey, pair: &Pair, rules: Rules<'_>) -> Verdict {
     match pair {
         Pair::Missing { .. } => Verdict::OutOfSync(Vec::new()),
-        Pair::Both { want, live } => match diff(want, live, rules.manager) {
+        Pair::Both { want, live } => match diff(want, live, rules.comparing) {
             same if same.is_empty() => Verdict::Synced,
             differences => Verdict::OutOfSync(differences),
         },
@@ -332,7 +332,7 @@ mod tests {
 
     fn compared(want: Vec<Object>, live: Vec<Object>) -> (Comparison, Vec<Finding>) {
         let live = live.into_iter().map(|it| (it.key(), it)).collect();
-        let rules = Rules { health: &BuiltinOnly, manager: "argocd-controller" };
+        let rules = Rules { health: &BuiltinOnly, comparing: &Comparing::default() };
         compare(want, live, rules, &facts())
     }
 

@@ -289,7 +289,7 @@ mod tests {
             versions: BTreeMap::new(),
         };
         let live: BTreeMap<_, _> = live.iter().map(|it| (it.key(), it.clone())).collect();
-        let rules = Rules { health: &BuiltinOnly, manager: "argocd-controller" };
+        let rules = Rules { health: &BuiltinOnly, comparing: &crate::diff::Comparing::default() };
         compare(want.to_vec(), live, rules, &facts).0
     }
 

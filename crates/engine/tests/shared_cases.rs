@@ -2,6 +2,7 @@
 //! folder that `ARGOSY_CASES` names.
 
 mod shared_cases {
+    mod diff;
     mod health;
     mod project;
     mod windows;

@@ -24,6 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use api::{Application, SyncOperation, SyncStrategy, SyncStrategyApply, names};
+use engine::diff::Comparing;
 use engine::health::BuiltinOnly;
 use engine::{
     Action, Comparison, Facts, Look, Move, Outcome, Plan, Progress, Rules, Scope, Step,
@@ -82,7 +83,8 @@ impl Story {
             track(&mut it);
             it
         });
-        let rules = Rules { health: &BuiltinOnly, manager: "argocd-controller" };
+        let comparing = Comparing::default();
+        let rules = Rules { health: &BuiltinOnly, comparing: &comparing };
         let (comparison, findings) = compare(want.collect(), live.clone(), rules, &facts());
         assert_eq!(findings, [], "stories hold no mistakes in git");
         let words = head("options");

@@ -108,6 +108,24 @@ impl FieldSet {
         }
     }
 
+    /// The members that do not lead to a member of `other`: what may be taken
+    /// away as a whole without touching any of those.
+    #[must_use]
+    pub fn without_parents_of(&self, other: &Self) -> Self {
+        let kept = self.entries.iter().filter_map(|(element, entry)| {
+            let theirs = other.entries.get(element).map(|it| &it.below);
+            let entry = match theirs {
+                None => entry.clone(),
+                Some(theirs) => Entry {
+                    member: entry.member && theirs.is_empty(),
+                    below: entry.below.without_parents_of(theirs),
+                },
+            };
+            (!entry.is_empty()).then(|| (element.clone(), entry))
+        });
+        Self { entries: kept.collect() }
+    }
+
     /// What is in either set.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {

@@ -12,6 +12,7 @@ pub mod schema;
 
 mod identity;
 mod tree;
+pub mod typed;
 
 pub use identity::{GroupKind, GroupVersionKind, ResourceKey};
 pub use tree::{NotAnObject, Object};

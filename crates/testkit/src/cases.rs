@@ -8,13 +8,19 @@ use std::path::{Path, PathBuf};
 #[expect(clippy::print_stdout, reason = "a missing folder is a notice, not a failure")]
 #[must_use]
 pub fn read(name: &str) -> Option<String> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/cases");
-    let file = std::env::var_os("ARGOSY_CASES").map_or_else(beside, PathBuf::from).join(name);
-    let text = std::fs::read_to_string(&file).ok();
+    let text = read_quietly(name);
     if text.is_none() {
         println!("notice: no case file {name}, nothing checked");
     }
     text
+}
+
+/// The text of a file that a case may lack.
+#[must_use]
+pub fn read_quietly(name: &str) -> Option<String> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/cases");
+    let file = std::env::var_os("ARGOSY_CASES").map_or_else(beside, PathBuf::from).join(name);
+    std::fs::read_to_string(&file).ok()
 }
 
 /// The rows of a table without its head, cells unescaped.

@@ -1,0 +1,362 @@
+//! Reads a path expression.
+
+use serde_json::Value;
+
+use super::{Comparison, Expression, Function, PathExpression};
+
+const LONGEST: usize = 10_000;
+const DEEPEST: usize = 100;
+
+/// Why an expression cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// It goes on otherwise than jq does.
+    #[error("{found} was not expected at position {at}")]
+    Unexpected {
+        /// What stands there.
+        found: String,
+        /// Where, in bytes from the start.
+        at: usize,
+    },
+    /// It uses a function that is not known here.
+    #[error("{name} is not among the jq functions that may be used for paths")]
+    UnknownFunction {
+        /// Its name and number of arguments.
+        name: String,
+    },
+    /// It is too long or too deep.
+    #[error("the expression is longer than {LONGEST} characters or deeper than {DEEPEST} levels")]
+    TooLarge,
+}
+
+impl PathExpression {
+    /// Reads an expression.
+    ///
+    /// # Errors
+    /// When it is no jq, or uses what is not known here.
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        if text.len() > LONGEST {
+            return Err(ParseError::TooLarge);
+        }
+        let mut parser = Parser { text, at: 0, depth: 0 };
+        let expression = parser.pipe()?;
+        parser.skip_space();
+        if parser.at < text.len() { Err(parser.unexpected()) } else { Ok(Self(expression)) }
+    }
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    at: usize,
+    depth: usize,
+}
+
+type Parsed = Result<Expression, ParseError>;
+
+impl Parser<'_> {
+    fn pipe(&mut self) -> Parsed {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(ParseError::TooLarge);
+        }
+        let first = self.comma()?;
+        let whole = if self.take_operator("|") {
+            Expression::Pipe(Box::new(first), Box::new(self.pipe()?))
+        } else {
+            first
+        };
+        self.depth -= 1;
+        Ok(whole)
+    }
+
+    fn comma(&mut self) -> Parsed {
+        let mut left = self.alternative()?;
+        while self.take(",") {
+            left = Expression::Comma(Box::new(left), Box::new(self.alternative()?));
+        }
+        Ok(left)
+    }
+
+    fn alternative(&mut self) -> Parsed {
+        let mut left = self.or()?;
+        while self.take("//") {
+            left = Expression::Alternative(Box::new(left), Box::new(self.or()?));
+        }
+        Ok(left)
+    }
+
+    fn or(&mut self) -> Parsed {
+        let mut left = self.and()?;
+        while self.take_word("or") {
+            left = Expression::Or(Box::new(left), Box::new(self.and()?));
+        }
+        Ok(left)
+    }
+
+    fn and(&mut self) -> Parsed {
+        let mut left = self.comparison()?;
+        while self.take_word("and") {
+            left = Expression::And(Box::new(left), Box::new(self.comparison()?));
+        }
+        Ok(left)
+    }
+
+    fn comparison(&mut self) -> Parsed {
+        let left = self.postfix()?;
+        let operators = [
+            ("==", Comparison::Equal),
+            ("!=", Comparison::NotEqual),
+            ("<=", Comparison::LessOrEqual),
+            (">=", Comparison::GreaterOrEqual),
+            ("<", Comparison::Less),
+            (">", Comparison::Greater),
+        ];
+        for (operator, how) in operators {
+            if self.take(operator) {
+                let right = self.postfix()?;
+                return Ok(Expression::Compare(Box::new(left), how, Box::new(right)));
+            }
+        }
+        Ok(left)
+    }
+
+    fn postfix(&mut self) -> Parsed {
+        let mut of = self.term()?;
+        loop {
+            if self.rest().starts_with('[') {
+                of = self.brackets(of)?;
+            } else if self.rest().starts_with('.') && !self.rest().starts_with("..") {
+                self.at += 1;
+                if self.rest().starts_with('[') {
+                    continue;
+                }
+                let key = self.key()?;
+                of = Expression::Field(Box::new(of), Box::new(key));
+            } else if self.rest().starts_with('?') && !self.rest().starts_with("?/") {
+                self.at += 1;
+                of = Expression::Optional(Box::new(of));
+            } else {
+                return Ok(of);
+            }
+        }
+    }
+
+    fn term(&mut self) -> Parsed {
+        self.skip_space();
+        let rest = self.rest();
+        if rest.starts_with("..") {
+            self.at += 2;
+            return Ok(Expression::Descend);
+        }
+        if rest.starts_with('.') {
+            self.at += 1;
+            let names_a_field = |it: char| it.is_ascii_alphabetic() || matches!(it, '_' | '"');
+            if self.rest().starts_with(names_a_field) {
+                let key = self.key()?;
+                return Ok(Expression::Field(Box::new(Expression::Identity), Box::new(key)));
+            }
+            return Ok(Expression::Identity);
+        }
+        if rest.starts_with('(') {
+            self.at += 1;
+            let inner = self.pipe()?;
+            self.expect(")")?;
+            return Ok(inner);
+        }
+        if rest.starts_with('"') {
+            return self.text_literal();
+        }
+        if rest.starts_with(|it: char| it.is_ascii_digit() || it == '-') {
+            return self.number();
+        }
+        self.word()
+    }
+
+    /// `name` or `"any text"` after a dot.
+    fn key(&mut self) -> Parsed {
+        if self.rest().starts_with('"') {
+            return self.text_literal();
+        }
+        let name = self.identifier();
+        if name.is_empty() {
+            return Err(self.unexpected());
+        }
+        Ok(Expression::Literal(Value::from(name)))
+    }
+
+    fn brackets(&mut self, of: Expression) -> Parsed {
+        self.expect("[")?;
+        if self.take("]") {
+            return Ok(Expression::Iterate(Box::new(of)));
+        }
+        if self.take(":") {
+            let to = self.pipe()?;
+            self.expect("]")?;
+            return Ok(Expression::Slice(Box::new(of), None, Some(Box::new(to))));
+        }
+        let key = self.pipe()?;
+        if self.take(":") {
+            let to = if self.take("]") {
+                None
+            } else {
+                let to = self.pipe()?;
+                self.expect("]")?;
+                Some(Box::new(to))
+            };
+            return Ok(Expression::Slice(Box::new(of), Some(Box::new(key)), to));
+        }
+        self.expect("]")?;
+        Ok(Expression::Field(Box::new(of), Box::new(key)))
+    }
+
+    /// Interpolation (`\(…)`) is no JSON escape, so it is refused with the rest.
+    fn text_literal(&mut self) -> Parsed {
+        let rest = self.rest();
+        let mut escaped = false;
+        let end = rest.char_indices().skip(1).find(|(_, it)| {
+            let ends = *it == '"' && !escaped;
+            escaped = *it == '\\' && !escaped;
+            ends
+        });
+        let Some((end, _)) = end else { return Err(self.unexpected()) };
+        let value: Value = serde_json::from_str(&rest[..=end]).map_err(|_| self.unexpected())?;
+        self.at += end + 1;
+        Ok(Expression::Literal(value))
+    }
+
+    fn number(&mut self) -> Parsed {
+        let rest = self.rest();
+        let is_part = |it: char| it.is_ascii_digit() || matches!(it, '-' | '+' | '.' | 'e' | 'E');
+        let end = rest.find(|it| !is_part(it)).unwrap_or(rest.len());
+        let value = serde_json::from_str(&rest[..end]).map_err(|_| self.unexpected())?;
+        self.at += end;
+        Ok(Expression::Literal(value))
+    }
+
+    fn word(&mut self) -> Parsed {
+        let start = self.at;
+        let name = self.identifier();
+        match name.as_str() {
+            "" => Err(self.unexpected()),
+            "true" => Ok(Expression::Literal(Value::Bool(true))),
+            "false" => Ok(Expression::Literal(Value::Bool(false))),
+            "null" => Ok(Expression::Literal(Value::Null)),
+            "if" => self.condition(),
+            name => {
+                let mut arguments = Vec::new();
+                if self.take("(") {
+                    arguments.push(self.pipe()?);
+                    while self.take(";") {
+                        arguments.push(self.pipe()?);
+                    }
+                    self.expect(")")?;
+                }
+                if name == "recurse" && arguments.is_empty() {
+                    return Ok(Expression::Descend);
+                }
+                match Function::named(name, arguments.len()) {
+                    Some(function) => Ok(Expression::Call(function, arguments)),
+                    None => {
+                        self.at = start;
+                        let name = format!("{name}/{}", arguments.len());
+                        Err(ParseError::UnknownFunction { name })
+                    }
+                }
+            }
+        }
+    }
+
+    fn condition(&mut self) -> Parsed {
+        let condition = self.pipe()?;
+        self.expect_word("then")?;
+        let then = self.pipe()?;
+        let otherwise = if self.take_word("else") { self.pipe()? } else { Expression::Identity };
+        self.expect_word("end")?;
+        Ok(Expression::If(Box::new(condition), Box::new(then), Box::new(otherwise)))
+    }
+
+    fn identifier(&mut self) -> String {
+        let rest = self.rest();
+        let is_part = |it: char| it.is_ascii_alphanumeric() || it == '_';
+        let end = rest.find(|it| !is_part(it)).unwrap_or(rest.len());
+        let name = rest[..end].to_owned();
+        self.at += end;
+        name
+    }
+
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    fn skip_space(&mut self) {
+        self.at = self.text.len() - self.rest().trim_start().len();
+    }
+
+    fn take(&mut self, token: &str) -> bool {
+        let before = self.at;
+        self.skip_space();
+        let found = self.rest().starts_with(token);
+        self.at = if found { self.at + token.len() } else { before };
+        found
+    }
+
+    /// `|`, but not `|=`, which would change something.
+    fn take_operator(&mut self, token: &str) -> bool {
+        let before = self.at;
+        let found = self.take(token) && !self.rest().starts_with('=');
+        if !found {
+            self.at = before;
+        }
+        found
+    }
+
+    fn take_word(&mut self, word: &str) -> bool {
+        let before = self.at;
+        let goes_on = |it: char| it.is_ascii_alphanumeric() || it == '_';
+        let found = self.take(word) && !self.rest().starts_with(goes_on);
+        if !found {
+            self.at = before;
+        }
+        found
+    }
+
+    fn expect(&mut self, token: &str) -> Result<(), ParseError> {
+        if self.take(token) { Ok(()) } else { Err(self.unexpected()) }
+    }
+
+    fn expect_word(&mut self, word: &str) -> Result<(), ParseError> {
+        if self.take_word(word) { Ok(()) } else { Err(self.unexpected()) }
+    }
+
+    fn unexpected(&mut self) -> ParseError {
+        self.skip_space();
+        let found = self.rest().chars().next();
+        let found = found.map_or("the end".to_owned(), |it| format!("{it:?}"));
+        ParseError::Unexpected { found, at: self.at }
+    }
+}
+
+impl Function {
+    fn named(name: &str, arguments: usize) -> Option<Self> {
+        Some(match (name, arguments) {
+            ("select", 1) => Self::Select,
+            ("not", 0) => Self::Not,
+            ("empty", 0) => Self::Empty,
+            ("has", 1) => Self::Has,
+            ("contains", 1) => Self::Contains,
+            ("startswith", 1) => Self::StartsWith,
+            ("endswith", 1) => Self::EndsWith,
+            ("test", 1) => Self::Test,
+            ("length", 0) => Self::Length,
+            ("type", 0) => Self::Type,
+            ("keys", 0) => Self::Keys,
+            ("any", 0 | 1) => Self::Any,
+            ("all", 0 | 1) => Self::All,
+            ("ascii_downcase", 0) => Self::Downcase,
+            ("ascii_upcase", 0) => Self::Upcase,
+            ("tostring", 0) => Self::ToString,
+            ("values", 0) => Self::Values,
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,206 @@
+//! What is a difference and what is not, one behaviour a test.
+
+use serde_json::json;
+
+use super::ignore::StatusOf;
+use super::*;
+use three_way::LAST_APPLIED;
+
+fn object(value: Value) -> Object {
+    Object::from_value(value).expect("a test object")
+}
+
+fn config_map(fields: &Value) -> Object {
+    let mut map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}});
+    for (field, value) in fields.as_object().expect("fields") {
+        map[field] = value.clone();
+    }
+    object(map)
+}
+
+fn deployment(container: &Value) -> Object {
+    object(json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"},
+        "spec": {"selector": {}, "template": {"spec": {"containers": [container]}}}}))
+}
+
+#[track_caller]
+fn check_with(comparing: &Comparing, want: &Object, live: &Object, expect: &[&str]) {
+    let found = diff(want, live, comparing);
+    let paths: Vec<&str> = found.iter().map(|it| it.path.as_str()).collect();
+    assert_eq!(paths, expect, "{found:?}");
+}
+
+#[track_caller]
+fn check(want: &Object, live: &Object, expect: &[&str]) {
+    check_with(&Comparing::default(), want, live, expect);
+}
+
+fn applied(mut live: Object, last: &Object) -> Object {
+    live.set_annotation(LAST_APPLIED, &last.clone().into_value().to_string());
+    live
+}
+
+fn ignoring(rule: &Value) -> Comparing {
+    let rule = serde_json::from_value(rule.clone()).expect("a rule");
+    let (ignoring, findings) = Ignoring::of(&[rule], &[], StatusOf::All);
+    assert_eq!(findings, []);
+    Comparing { ignoring, ..Comparing::default() }
+}
+
+#[test]
+fn what_the_cluster_adds_is_no_difference() {
+    check(
+        &config_map(&json!({"data": {"a": "1"}})),
+        &config_map(&json!({"data": {"a": "1", "b": "2"}, "status": {}})),
+        &[],
+    );
+}
+
+#[test]
+fn a_changed_and_a_missing_value_are_named_by_path() {
+    check(
+        &config_map(&json!({"data": {"a": "1", "x/y": "2"}})),
+        &config_map(&json!({"data": {"a": "0"}})),
+        &["/data/a", "/data/x~1y"],
+    );
+}
+
+#[test]
+fn a_field_that_git_dropped_is_a_difference_if_it_was_applied() {
+    let before = config_map(&json!({"data": {"a": "1", "b": "2"}}));
+    let want = config_map(&json!({"data": {"a": "1"}}));
+    check(&want, &applied(before.clone(), &before), &["/data/b"]);
+    check(&want, &before, &[]);
+}
+
+#[test]
+fn another_spelling_of_a_quantity_is_no_difference() {
+    let container = |cpu: &str| json!({"name": "c", "resources": {"limits": {"cpu": cpu}}});
+    check(&deployment(&container("1000m")), &deployment(&container("1")), &[]);
+}
+
+#[test]
+fn a_default_that_git_stated_and_dropped_is_no_difference() {
+    let stated =
+        deployment(&json!({"name": "c", "ports": [{"containerPort": 1, "protocol": "TCP"}]}));
+    let want = deployment(&json!({"name": "c", "ports": [{"containerPort": 1}]}));
+    check(&want, &applied(stated.clone(), &stated), &[]);
+}
+
+#[test]
+fn containers_are_told_apart_by_name() {
+    let live = object(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "injected"}, {"name": "c", "image": "a:1"}]}}));
+    let want = object(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "c", "image": "a:2"}]}}));
+    let found = diff(&want, &live, &Comparing::default());
+    let images: Vec<_> = found.iter().filter(|it| it.path.ends_with("/image")).collect();
+    assert_eq!(images[0].live, Some(json!("a:1")), "{found:?}");
+    let same = object(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+        "spec": {"containers": [{"name": "c", "image": "a:1"}]}}));
+    assert_eq!(diff(&same, &live, &Comparing::default()), []);
+}
+
+#[test]
+fn string_data_is_found_in_data() {
+    let secret = |field: &str, value: &str| {
+        object(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"},
+            field: {"k": value}}))
+    };
+    check(&secret("stringData", "secret"), &secret("data", "c2VjcmV0"), &[]);
+    check(&secret("stringData", "other"), &secret("data", "c2VjcmV0"), &["/data/k"]);
+}
+
+#[test]
+fn ignored_fields_are_not_looked_at() {
+    let want = config_map(&json!({"data": {"a": "1", "b": "1"}}));
+    let live = config_map(&json!({"data": {"a": "0", "b": "0"}}));
+    for rule in [
+        json!({"group": "", "kind": "ConfigMap", "jsonPointers": ["/data/a"]}),
+        json!({"group": "*", "kind": "*", "jqPathExpressions": [".data.a"]}),
+        json!({"kind": "ConfigMap", "name": "m", "jqPathExpressions": [".data | .a"]}),
+    ] {
+        check_with(&ignoring(&rule), &want, &live, &["/data/b"]);
+    }
+    let other = json!({"kind": "ConfigMap", "name": "other", "jsonPointers": ["/data/a"]});
+    check_with(&ignoring(&other), &want, &live, &["/data/a", "/data/b"]);
+}
+
+#[test]
+fn fields_of_a_trusted_manager_are_not_looked_at() {
+    let want = config_map(&json!({"data": {"a": "1", "b": "1"}}));
+    let live = config_map(&json!({"data": {"a": "0", "b": "0"}, "metadata": {"name": "m",
+        "managedFields": [{"manager": "scaler", "operation": "Update",
+            "fieldsV1": {"f:data": {"f:a": {}}}}]}}));
+    let rule = json!({"kind": "ConfigMap", "managedFieldsManagers": ["scaler"]});
+    check_with(&ignoring(&rule), &want, &live, &["/data/b"]);
+}
+
+#[test]
+fn an_unreadable_rule_is_a_finding_and_the_others_hold() {
+    let rule = json!({"kind": "ConfigMap", "jsonPointers": ["data", "/data/a"],
+        "jqPathExpressions": ["def f: f; f"]});
+    let rule = serde_json::from_value(rule).expect("a rule");
+    let (ignoring, findings) = Ignoring::of(&[rule], &[], StatusOf::All);
+    assert_eq!(findings.len(), 2, "{findings:?}");
+    let comparing = Comparing { ignoring, ..Comparing::default() };
+    let (want, live) = (json!({"data": {"a": "1"}}), json!({"data": {"a": "0"}}));
+    check_with(&comparing, &config_map(&want), &config_map(&live), &[]);
+}
+
+fn server_side() -> Comparing {
+    Comparing { applies_server_side: true, ..Comparing::default() }
+}
+
+fn owned_by(manager: &str, fields: &Value, data: &Value) -> Object {
+    config_map(&json!({"data": data, "metadata": {"name": "m", "managedFields": [
+        {"manager": manager, "operation": "Apply", "fieldsV1": fields},
+    ]}}))
+}
+
+#[test]
+fn by_ownership_only_what_we_applied_is_dropped() {
+    let fields = json!({"f:data": {"f:a": {}, "f:b": {}}});
+    let data = json!({"a": "1", "b": "2"});
+    let want = config_map(&json!({"data": {"a": "1"}}));
+    let ours = owned_by("argocd-controller", &fields, &data);
+    check_with(&server_side(), &want, &ours, &["/data/b"]);
+    check_with(&server_side(), &want, &owned_by("kubectl", &fields, &data), &[]);
+}
+
+#[test]
+fn a_map_that_others_write_to_is_not_dropped_with_our_part_of_it() {
+    let live = config_map(&json!({"data": {"a": "1", "b": "2"}, "metadata": {"name": "m",
+    "managedFields": [
+        {"manager": "argocd-controller", "operation": "Apply",
+            "fieldsV1": {"f:data": {".": {}, "f:a": {}}}},
+        {"manager": "other", "operation": "Update", "fieldsV1": {"f:data": {"f:b": {}}}},
+    ]}}));
+    check_with(&server_side(), &config_map(&json!({})), &live, &["/data/a"]);
+}
+
+#[test]
+fn a_live_object_that_still_has_the_label_is_taken_for_tracked() {
+    let mut want = config_map(&json!({"data": {"a": "1"}}));
+    let mut live = want.clone();
+    live.set_label(names::LABEL_APP_INSTANCE, "app");
+    want.set_annotation(names::ANNOTATION_TRACKING_ID, "app:/ConfigMap:web/m");
+    check(&want, &live, &["/metadata/annotations"]);
+    let comparing = Comparing {
+        instance_label: Some(names::LABEL_APP_INSTANCE.into()),
+        ..Comparing::default()
+    };
+    check_with(&comparing, &want, &live, &[]);
+}
+
+#[test]
+fn respected_fields_keep_their_live_values() {
+    let want = object(json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "d"}, "spec": {"replicas": 1, "paused": true}}));
+    let live = object(json!({"apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "d"}, "spec": {"replicas": 5}, "status": {"replicas": 5}}));
+    let rule = json!({"group": "apps", "kind": "Deployment", "jsonPointers": ["/spec/replicas"]});
+    let written = respecting(&want, &live, &ignoring(&rule));
+    assert_eq!(written.at(&["spec"]), Some(&json!({"replicas": 5, "paused": true})));
+    assert_eq!(written.at(&["status"]), None);
+}

@@ -1,0 +1,167 @@
+// Prints how Go reads and writes the kinds of Kubernetes: every field with its
+// type, and whether an empty one is left out. The crate's typed.rs reads it.
+//
+//	go run ./gotypes > ../src/typed/types.txt
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"reflect"
+	"sort"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	appsv1beta1 "k8s.io/api/apps/v1beta1"
+	appsv1beta2 "k8s.io/api/apps/v1beta2"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	batchv1beta1 "k8s.io/api/batch/v1beta1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	extensionsv1beta1 "k8s.io/api/extensions/v1beta1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	networkingv1beta1 "k8s.io/api/networking/v1beta1"
+	nodev1 "k8s.io/api/node/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	policyv1beta1 "k8s.io/api/policy/v1beta1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	rbacv1beta1 "k8s.io/api/rbac/v1beta1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+var special = map[reflect.Type]string{
+	reflect.TypeOf(metav1.Time{}):         "time",
+	reflect.TypeOf(metav1.MicroTime{}):    "microtime",
+	reflect.TypeOf(metav1.Duration{}):     "duration",
+	reflect.TypeOf(resource.Quantity{}):   "quantity",
+	reflect.TypeOf(intstr.IntOrString{}):  "intorstring",
+	reflect.TypeOf(runtime.RawExtension{}): "any",
+	reflect.TypeOf(metav1.FieldsV1{}):     "any",
+}
+
+var marshaler = reflect.TypeOf((*json.Marshaler)(nil)).Elem()
+
+var names = map[reflect.Type]string{}
+var queue []reflect.Type
+
+func name(t reflect.Type) string {
+	if known, ok := names[t]; ok {
+		return known
+	}
+	parts := strings.Split(t.PkgPath(), "/")
+	short := strings.Join(parts[len(parts)-2:], ".") + "." + t.Name()
+	names[t] = short
+	queue = append(queue, t)
+	return short
+}
+
+func shape(t reflect.Type) string {
+	if word, ok := special[t]; ok {
+		return word
+	}
+	if t.Kind() != reflect.Ptr && (t.Implements(marshaler) || reflect.PointerTo(t).Implements(marshaler)) {
+		return "any"
+	}
+	switch t.Kind() {
+	case reflect.Ptr:
+		return "&" + shape(t.Elem())
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return "bytes"
+		}
+		return "[]" + shape(t.Elem())
+	case reflect.Map:
+		return "{}" + shape(t.Elem())
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "bool"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32:
+		return "int32"
+	case reflect.Int64:
+		return "int64"
+	case reflect.Float32, reflect.Float64:
+		return "float"
+	case reflect.Struct:
+		return "@" + name(t)
+	default:
+		return "any"
+	}
+}
+
+func fields(t reflect.Type, out map[string]string) {
+	for i := 0; i < t.NumField(); i++ {
+		f := t.Field(i)
+		tag := f.Tag.Get("json")
+		if tag == "-" || !f.IsExported() {
+			continue
+		}
+		words := strings.Split(tag, ",")
+		if words[0] == "" && f.Anonymous {
+			fields(f.Type, out)
+			continue
+		}
+		text := shape(f.Type)
+		rest := "," + strings.Join(words[1:], ",") + ","
+		if !strings.Contains(rest, ",omitempty,") && !strings.Contains(rest, ",omitzero,") {
+			text += "!"
+		}
+		out[words[0]] = text
+	}
+}
+
+func main() {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		admissionv1.AddToScheme, appsv1.AddToScheme, appsv1beta1.AddToScheme, appsv1beta2.AddToScheme,
+		autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme, batchv1beta1.AddToScheme,
+		certificatesv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme,
+		eventsv1.AddToScheme, extensionsv1beta1.AddToScheme, flowcontrolv1.AddToScheme, networkingv1.AddToScheme,
+		networkingv1beta1.AddToScheme, nodev1.AddToScheme, policyv1.AddToScheme, policyv1beta1.AddToScheme,
+		rbacv1.AddToScheme, rbacv1beta1.AddToScheme, schedulingv1.AddToScheme, storagev1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	var kinds []string
+	for gvk, t := range scheme.AllKnownTypes() {
+		_, hasMetadata := t.FieldByName("ObjectMeta")
+		if hasMetadata && gvk.Version != runtime.APIVersionInternal {
+			kinds = append(kinds, fmt.Sprintf("kind %s %s %s", gvk.GroupVersion(), gvk.Kind, name(t)))
+		}
+	}
+	sort.Strings(kinds)
+	var types []string
+	for len(queue) > 0 {
+		t := queue[0]
+		queue = queue[1:]
+		of := map[string]string{}
+		fields(t, of)
+		var lines []string
+		for field, text := range of {
+			lines = append(lines, " "+field+" "+text)
+		}
+		sort.Strings(lines)
+		types = append(types, strings.Join(append([]string{"type " + names[t]}, lines...), "\n"))
+	}
+	sort.Strings(types)
+	fmt.Println("# Generated by crates/object/oracle/gotypes from the Go types of k8s.io/api v0.36.1.")
+	fmt.Println("# Do not edit; src/typed.rs explains the format.")
+	fmt.Println(strings.Join(kinds, "\n"))
+	fmt.Println(strings.Join(types, "\n"))
+}
