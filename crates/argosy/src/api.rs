@@ -15,7 +15,6 @@ use clap::Args;
 use controller::Controller;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use render::tracking::{Tracking, TrackingMethod};
 use render::{EnabledSourceTypes, RenderContext, SourceDetails, SourceType};
 use repo_server::{Freshness, ManifestQuery, RefSource, RepoUrl, TargetRevision};
 use runtime::{Chain, Shutdown};
@@ -103,9 +102,8 @@ impl Sources for InProcess {
             refs: refs.collect(),
             context: RenderContext {
                 project: request.project,
-                tracking: Tracking { method: TrackingMethod::Annotation, ..Tracking::default() },
                 capabilities,
-                ..RenderContext::new(request.instance, request.namespace)
+                ..self.context(request.instance, request.namespace)
             },
             ignore_cache: request.ignore_cache,
         };

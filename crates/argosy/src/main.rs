@@ -2,6 +2,7 @@
 
 mod api;
 mod crds;
+mod repositories;
 mod run;
 mod sources;
 
@@ -21,14 +22,14 @@ struct Command {
 #[derive(Subcommand)]
 enum Role {
     /// Run every role in this process, until Ctrl-C or SIGTERM
-    Run(run::Options),
+    Run(Box<run::Options>),
     /// Print the custom resource definitions, for `kubectl apply --server-side -f -`
     Crds,
 }
 
 fn main() -> anyhow::Result<()> {
     match Command::parse().role {
-        Role::Run(options) => run::run(options),
+        Role::Run(options) => run::run(*options),
         Role::Crds => crds::print(),
     }
 }

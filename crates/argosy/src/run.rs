@@ -15,6 +15,7 @@ use repo_server::RepoServer;
 use runtime::{LogFormat, Shutdown, serve_metrics, start_logging};
 
 use crate::api::{ApiOptions, InProcessController};
+use crate::repositories;
 use crate::sources::InProcess;
 
 const CONNECT_RETRY: Duration = Duration::from_secs(2);
@@ -92,7 +93,7 @@ async fn start(options: Options) -> anyhow::Result<()> {
     let access = access(&options).await?;
     let namespace = options.namespace.clone().unwrap_or_else(|| access.namespace().to_owned());
     let data_dir = data_dir(&options)?;
-    let repositories = RepoServer::open(repo_server::Options::new(&data_dir))
+    let repo_server = RepoServer::open(repo_server::Options::new(&data_dir))
         .with_context(|| format!("could not open the data directory {}", data_dir.display()))?;
 
     let Some(client) = connect(&access, &shutdown).await else { return Ok(()) };
@@ -100,7 +101,12 @@ async fn start(options: Options) -> anyhow::Result<()> {
     let cluster = Cluster::start_with(client.clone(), StoreOptions::new(tracked_by)).await?;
 
     let mut registry = Registry::default();
-    let sources = Arc::new(InProcess::new(repositories));
+    let sources = Arc::new(InProcess::new(repo_server));
+    if let Err(error) = repositories::read_once(&sources, &client, &namespace).await {
+        tracing::warn!(error = %runtime::Chain(&error), "could not read the credentials of repositories");
+    }
+    let repositories =
+        repositories::keep(sources.clone(), client.clone(), namespace.clone(), shutdown.clone());
     let ports =
         Ports { sources: sources.clone(), control_plane: client.clone(), cluster: cluster.clone() };
     let controller_options = controller::Options {
@@ -130,7 +136,7 @@ async fn start(options: Options) -> anyhow::Result<()> {
         control: Arc::new(InProcessController(Arc::clone(&controller))),
     };
     let api = options.api.start(api_options, api_ports, &shutdown).await?;
-    tokio::join!(controller.run(&shutdown), api.run());
+    tokio::join!(controller.run(&shutdown), api.run(), repositories);
     tracing::info!("argosy ends");
     Ok(())
 }

@@ -11,6 +11,8 @@ use render::{Capabilities, RenderContext, SourceType};
 use repo_server::{Disposition, ManifestQuery, RefSource, RepoServer, RepoUrl, TargetRevision};
 use runtime::Chain;
 
+use crate::repositories::RenderSettings;
+
 /// Destinations whose API versions to remember.
 const MAX_DESTINATIONS: usize = 64;
 
@@ -19,6 +21,7 @@ pub(crate) struct InProcess {
     pub(crate) server: RepoServer,
     /// What a destination serves is long and seldom news.
     served: Mutex<Vec<Served>>,
+    settings: Mutex<RenderSettings>,
 }
 
 struct Served {
@@ -28,7 +31,23 @@ struct Served {
 
 impl InProcess {
     pub(crate) fn new(server: RepoServer) -> Self {
-        Self { server, served: Mutex::default() }
+        Self { server, served: Mutex::default(), settings: Mutex::default() }
+    }
+
+    pub(crate) fn set_render_settings(&self, settings: RenderSettings) {
+        *self.settings.lock().expect("nobody panics while looking up") = settings;
+    }
+
+    /// What a render knows of the application and the settings.
+    pub(crate) fn context(&self, instance: String, namespace: String) -> RenderContext {
+        let settings = self.settings.lock().expect("nobody panics while looking up").clone();
+        RenderContext {
+            tracking: Tracking { method: TrackingMethod::Annotation, ..Tracking::default() },
+            enabled: settings.enabled,
+            values_file_schemes: settings.values_file_schemes,
+            kustomize_build_options: settings.kustomize_build_options,
+            ..RenderContext::new(instance, namespace)
+        }
     }
 
     pub(crate) fn capabilities(
@@ -87,9 +106,8 @@ impl Sources for InProcess {
             freshness: translated(request.freshness),
             context: RenderContext {
                 project: request.project,
-                tracking: Tracking { method: TrackingMethod::Annotation, ..Tracking::default() },
                 capabilities,
-                ..RenderContext::new(request.instance, request.namespace)
+                ..self.context(request.instance, request.namespace)
             },
             ignore_cache: request.ignore_cache,
         };

@@ -58,6 +58,20 @@ pub enum FetchError {
         /// The repository.
         repo: RepoUrl,
     },
+    /// The server does not like who we say we are.
+    #[error("authentication failed: {repo} refuses the credentials configured for it; check them")]
+    AuthenticationFailed {
+        /// The repository.
+        repo: RepoUrl,
+    },
+    /// An ssh server that we have no reason to trust.
+    #[error(
+        "knownhosts: key is unknown: the host key of {repo} is not among the known ones; add it with argocd cert add-ssh, or set insecure for the repository"
+    )]
+    HostKeyUnknown {
+        /// The repository.
+        repo: RepoUrl,
+    },
     /// The server knows no such repository.
     #[error("repository not found: {repo}; check the address")]
     RepositoryNotFound {
@@ -136,6 +150,8 @@ impl FetchError {
             | Self::DiskFull { .. }
             | Self::Store { .. } => Disposition::RetrySoon,
             Self::AuthenticationRequired { .. }
+            | Self::AuthenticationFailed { .. }
+            | Self::HostKeyUnknown { .. }
             | Self::RepositoryNotFound { .. }
             | Self::UnsupportedUrl { .. }
             | Self::RevisionNotFound { .. }

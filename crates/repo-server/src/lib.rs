@@ -8,11 +8,13 @@
 //! ever checked out. `questions.rs` has what users ask beside manifests.
 
 mod blocking;
+mod credentials;
 mod error;
 mod facts;
 mod fetch;
 mod flight;
 mod git_tree;
+mod http;
 mod job;
 mod listing;
 mod outside;
@@ -23,10 +25,12 @@ mod rendered;
 mod repository;
 mod resolve;
 mod server;
+mod ssh;
 mod stats;
 mod store;
 mod url;
 
+pub use credentials::{CredentialBook, RepoCredentials};
 pub use error::{Disposition, FetchError, SourceError};
 pub use questions::RevisionMetadata;
 pub use refs::RemoteRefs;

@@ -9,9 +9,11 @@ use render::tree::Tree;
 use render::{ChartAddress, Outside, OutsideError, RemoteBase};
 use tokio::runtime::Handle;
 
+use crate::credentials::Trust;
 use crate::fetch;
+use crate::http;
 use crate::server::Inner;
-use crate::{FetchError, Freshness, RepoServer, RepoUrl, TargetRevision};
+use crate::{FetchError, Freshness, RepoCredentials, RepoServer, RepoUrl, TargetRevision};
 
 /// No value file or manifest is larger.
 const MAX_FILE: u64 = 64 << 20;
@@ -36,10 +38,10 @@ impl OtherServers {
 
 impl Outside for OtherServers {
     fn file(&self, url: &str) -> Result<Bytes, OutsideError> {
-        let client = reqwest::blocking::Client::builder()
-            .timeout(self.timeout)
-            .build()
-            .map_err(|error| failed(&error))?;
+        // A file of another server is not a repository: it gets no credentials.
+        let trusted = self.server.inner.book.current().for_repo(&RepoUrl::new(url));
+        let trust = Trust { credentials: RepoCredentials::default(), ..trusted };
+        let client = http::client(&trust, self.timeout).map_err(|error| failed(&error))?;
         let answer = client.get(url).send().map_err(|error| failed(&error))?;
         if !answer.status().is_success() {
             return Err(OutsideError::Status(answer.status().as_u16()));

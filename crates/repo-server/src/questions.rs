@@ -9,9 +9,10 @@ use render::{EnabledSourceTypes, RenderContext, SourceDetails, SourceType};
 use crate::fetch::{self, CommitText};
 use crate::job::{At, Job, Trees};
 use crate::outside::OtherServers;
+use crate::remote::Remote;
 use crate::{
-    CommitSha, FetchError, Freshness, ManifestQuery, RepoServer, RepoUrl, SourceError,
-    TargetRevision,
+    CommitSha, FetchError, Freshness, ManifestQuery, RepoCredentials, RepoServer, RepoUrl,
+    SourceError, TargetRevision,
 };
 
 /// How old the list of tags may be that a commit is shown with.
@@ -95,11 +96,28 @@ impl RepoServer {
         Ok(RevisionMetadata { commit, author, date, tags, message })
     }
 
-    /// Does the repository answer?
+    /// Does the repository answer, with the credentials configured for it?
     ///
     /// # Errors
     /// When it does not, with what to do about it.
     pub async fn test_access(&self, repo: &RepoUrl) -> Result<(), FetchError> {
         self.refs(repo, Freshness::Latest).await.map(drop)
+    }
+
+    /// Would the repository answer with these credentials?
+    ///
+    /// # Errors
+    /// When it would not, with what to do about it.
+    pub async fn test_access_with(
+        &self,
+        repo: &RepoUrl,
+        credentials: &RepoCredentials,
+    ) -> Result<(), FetchError> {
+        let limit = self.inner.options.git.request_timeout;
+        let known = self.inner.repository(repo);
+        let tried = Some(credentials.clone());
+        let remote = Remote { tried, url: repo.clone(), ..known.remote.clone() };
+        let listed = self.inner.requests.run(limit, move |_| remote.list()).await;
+        known.settle(listed, "listing the refs of", limit).map(drop)
     }
 }

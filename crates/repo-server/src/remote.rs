@@ -6,12 +6,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use gix::bstr::BString;
+use gix::error::ErrorExt as _;
+use gix::protocol::transport::client::blocking_io::ssh::ProgramKind;
 use gix::protocol::transport::client::blocking_io::{Transport, connect, http};
 use gix::protocol::transport::{Protocol, Service};
 use gix::remote::fetch::Tags;
 use gix::{ObjectId, progress};
 
-use crate::{FetchError, RemoteRefs, RepoUrl};
+use crate::credentials::{SharedBook, Trust};
+use crate::http::{authorize, configured};
+use crate::ssh::SshFiles;
+use crate::{FetchError, RemoteRefs, RepoCredentials, RepoUrl};
 
 /// What servers see of us.
 const USER_AGENT: &str = concat!("argosy/", env!("CARGO_PKG_VERSION"));
@@ -22,6 +27,9 @@ pub(crate) struct Remote {
     pub(crate) url: RepoUrl,
     /// How long a connection may take, and how long it may stay silent.
     pub(crate) silence: Duration,
+    pub(crate) book: SharedBook,
+    /// Used instead of what the book has, to try them out.
+    pub(crate) tried: Option<RepoCredentials>,
 }
 
 /// Which commits to ask for.
@@ -39,11 +47,13 @@ impl Remote {
     /// Protocol version 1 sends them with its greeting: over http, one request
     /// where version 2 takes two.
     pub(crate) fn list(&self) -> Result<RemoteRefs, FetchError> {
-        self.list_refs().map_err(|error| self.classify(&error, "listing the refs of"))
+        let ssh = self.ssh_files()?;
+        self.list_refs(ssh.as_ref())
+            .map_err(|error| self.classify(&error, ssh.as_ref(), "listing the refs of"))
     }
 
-    fn list_refs(&self) -> Result<RemoteRefs, gix::Error> {
-        let mut transport = self.connect(Protocol::V1)?;
+    fn list_refs(&self, ssh: Option<&SshFiles>) -> Result<RemoteRefs, gix::Error> {
+        let mut transport = self.connect(Protocol::V1, ssh)?;
         let mut handshake = gix::protocol::handshake(
             &mut transport,
             Service::UploadPack,
@@ -61,11 +71,38 @@ impl Remote {
         Ok(refs.into_iter().collect())
     }
 
-    fn connect(&self, version: Protocol) -> Result<Box<dyn Transport + Send>, gix::Error> {
+    /// What counts now.
+    fn trust(&self) -> Trust {
+        let book = self.book.current();
+        match &self.tried {
+            Some(credentials) => book.trust(&self.url, credentials),
+            None => book.for_repo(&self.url),
+        }
+    }
+
+    /// What ssh needs, for an address that is reached by it.
+    fn ssh_files(&self) -> Result<Option<SshFiles>, FetchError> {
+        if !self.url.is_ssh() {
+            return Ok(None);
+        }
+        SshFiles::write(&self.trust(), self.silence)
+            .map(Some)
+            .map_err(|error| FetchError::Store { repo: self.url.clone(), source: Arc::new(error) })
+    }
+
+    fn connect(
+        &self,
+        version: Protocol,
+        ssh: Option<&SshFiles>,
+    ) -> Result<Box<dyn Transport + Send>, gix::Error> {
         let url = gix::url::parse(self.url.to_connect())?;
-        let options = connect::Options { version, ..Default::default() };
+        let mut options = connect::Options { version, ..Default::default() };
+        if let Some(files) = ssh {
+            options.ssh.command = Some(files.command().into());
+            options.ssh.kind = Some(ProgramKind::Ssh);
+        }
         let mut transport = connect::connect(url, options)?;
-        transport.configure(&self.http_options())?;
+        transport.configure(&self.http_options(self.trust()))?;
         Ok(transport)
     }
 
@@ -76,13 +113,15 @@ impl Remote {
         wanted: &Wanted,
         cancel: &AtomicBool,
     ) -> Result<(), FetchError> {
-        let fetched = self.fetch_pack(repository, wanted, cancel);
-        fetched.map_err(|error| self.classify(&error, "waiting for an answer of"))
+        let ssh = self.ssh_files()?;
+        let fetched = self.fetch_pack(repository, ssh.as_ref(), wanted, cancel);
+        fetched.map_err(|error| self.classify(&error, ssh.as_ref(), "waiting for an answer of"))
     }
 
     fn fetch_pack(
         &self,
         repository: &gix::Repository,
+        ssh: Option<&SshFiles>,
         wanted: &Wanted,
         cancel: &AtomicBool,
     ) -> Result<(), gix::Error> {
@@ -90,21 +129,37 @@ impl Remote {
             .remote_at(self.url.to_connect())?
             .with_fetch_tags(Tags::None)
             .with_refspecs(wanted.refspecs(), gix::remote::Direction::Fetch)?;
+        let transport = self.connect(Protocol::V2, ssh)?;
         let connection = remote
-            .connect(gix::remote::Direction::Fetch)?
+            .to_connection_with_transport(transport)
             // Without this, gix would start git's credential helpers and prompt.
             .with_credentials(|_| Ok(None))
-            .with_transport_options(Box::new(self.http_options()));
+            // And without this, configure the transport anew, from git's configuration.
+            .with_transport_options(Box::new(self.http_options(self.trust())));
         let prepared = connection.prepare_fetch(progress::Discard, Default::default())?;
         prepared.receive(progress::Discard, cancel)?;
         Ok(())
     }
 
     /// Says what went wrong in words for the repository's user.
-    fn classify(&self, error: &gix::Error, doing: &'static str) -> FetchError {
+    fn classify(
+        &self,
+        error: &gix::Error,
+        ssh: Option<&SshFiles>,
+        doing: &'static str,
+    ) -> FetchError {
         let repo = self.url.clone();
-        let cause = GitMessage::of(&repo, error);
-        if error.is_unauthenticated() {
+        let credentials = self.trust().credentials;
+        let mut cause = GitMessage(credentials.hide(&GitMessage::of(&repo, error).0));
+        if let Some(complaints) = ssh.map(SshFiles::complaints).filter(|it| !it.is_empty()) {
+            cause.0 = format!("{complaints} ({})", cause.0);
+        }
+        let refused = error.is_unauthenticated() || cause.0.contains("Permission denied (");
+        if cause.0.contains("Host key verification failed") {
+            FetchError::HostKeyUnknown { repo }
+        } else if refused && credentials.identify() {
+            FetchError::AuthenticationFailed { repo }
+        } else if refused {
             FetchError::AuthenticationRequired { repo }
         } else if has_kind(error, &[ErrorKind::StorageFull, ErrorKind::QuotaExceeded]) {
             FetchError::DiskFull { repo }
@@ -123,14 +178,21 @@ impl Remote {
         }
     }
 
-    fn http_options(&self) -> http::Options {
-        let silence = self.silence;
+    fn http_options(&self, trust: Trust) -> http::Options {
+        let (silence, url) = (self.silence, self.url.clone());
+        let for_client = trust.clone();
         let backend = http::reqwest::Options {
             configure_client: Some(Box::new(move |builder| {
-                // `timeout` is between two reads here, not for the whole answer.
-                Ok(builder.connect_timeout(silence).timeout(silence))
+                configured(builder, &for_client, silence).map_err(|error| error.raise())
             })),
-            configure_request: None,
+            configure_request: if trust.credentials.authorization().is_some() {
+                Some(Box::new(move |request| {
+                    authorize(request, &url, &trust);
+                    Ok(())
+                }))
+            } else {
+                None
+            },
         };
         http::Options {
             user_agent: Some(USER_AGENT.to_owned()),

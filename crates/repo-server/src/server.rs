@@ -13,6 +13,7 @@ use render::tree::TreeError;
 use render::{RenderContext, RenderError, SourceType};
 
 use crate::blocking::BlockingPool;
+use crate::credentials::SharedBook;
 use crate::fetch;
 use crate::flight::Flights;
 use crate::job::{At, Job, Trees};
@@ -23,8 +24,8 @@ use crate::repository::Repository;
 use crate::resolve::{self, Resolved};
 use crate::stats::Stats;
 use crate::{
-    CommitSha, FetchError, Freshness, RemoteRefs, RepoUrl, SourceError, StatsSnapshot,
-    TargetRevision,
+    CommitSha, CredentialBook, FetchError, Freshness, RemoteRefs, RepoUrl, SourceError,
+    StatsSnapshot, TargetRevision,
 };
 
 /// Resolves, fetches and renders. A cheap handle: clones share everything.
@@ -176,6 +177,7 @@ pub(crate) struct Inner {
     pub(crate) requests: BlockingPool,
     pub(crate) renders: BlockingPool,
     repositories: Mutex<HashMap<String, Arc<Repository>>>,
+    pub(crate) book: SharedBook,
     cache: RenderedCache,
     flights: Flights<(SourceKey, Given), Result<Arc<Outcome>, SourceError>>,
     stats: Stats,
@@ -192,6 +194,7 @@ impl RepoServer {
             requests: BlockingPool::new(options.git.parallel_requests),
             renders: BlockingPool::new(options.parallel_renders),
             repositories: Mutex::default(),
+            book: SharedBook::default(),
             cache: RenderedCache::new(options.cache_budget),
             flights: Flights::default(),
             stats: Stats::default(),
@@ -303,6 +306,11 @@ impl RepoServer {
         Ok(At { repository: self.inner.repository(&url), commit })
     }
 
+    /// From now on, connects with these credentials.
+    pub fn set_credentials(&self, book: CredentialBook) {
+        self.inner.book.set(book);
+    }
+
     /// Counts of requests, renders and hits so far.
     #[must_use]
     pub fn stats(&self) -> StatsSnapshot {
@@ -326,7 +334,8 @@ impl Inner {
         let known = repositories.entry(identity).or_insert_with_key(|identity| {
             let silence = self.options.git.request_timeout;
             let folder = self.options.data_dir.join("git");
-            let remote = Remote { url: url.clone(), silence };
+            let book = self.book.clone();
+            let remote = Remote { url: url.clone(), silence, book, tried: None };
             Arc::new(Repository::new(identity.clone(), remote, &folder))
         });
         Arc::clone(known)

@@ -73,6 +73,31 @@ impl RepoUrl {
         }
     }
 
+    /// Host and port as they stand in an address with a scheme, in lower case.
+    pub(crate) fn authority(&self) -> Option<String> {
+        let (_, rest) = self.0.split_once("://")?;
+        let authority = rest.split('/').next().unwrap_or(rest);
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+        Some(host.to_ascii_lowercase())
+    }
+
+    /// The host: of a URL, or of `git@host:path`.
+    pub(crate) fn host(&self) -> Option<String> {
+        if let Some(authority) = self.authority() {
+            return authority.split(':').next().map(str::to_owned);
+        }
+        let (before, _) = self.0.split_once(':')?;
+        Some(before.rsplit_once('@').map_or(before, |(_, host)| host).to_ascii_lowercase())
+    }
+
+    /// Is it an address for ssh?
+    pub(crate) fn is_ssh(&self) -> bool {
+        match self.0.split_once("://") {
+            Some((scheme, _)) => scheme.eq_ignore_ascii_case("ssh"),
+            None => self.0.split_once(':').is_some_and(|(host, _)| !host.contains('/')),
+        }
+    }
+
     /// The name of this repository's folder in the data directory.
     pub(crate) fn folder_name(&self) -> String {
         let digest = Sha256::digest(self.identity().as_bytes());

@@ -136,6 +136,8 @@ pub struct Request {
     pub method: String,
     /// The path with the query.
     pub target: String,
+    /// Who asked, as the header has it; empty if nobody said.
+    pub authorization: String,
 }
 
 /// A git server on a port of its own.
@@ -155,6 +157,10 @@ struct Shared {
     status: AtomicU16,
     /// Bytes of an answer to a `POST` before the connection is cut.
     break_off: AtomicUsize,
+    /// The `Authorization` that a request must carry; empty for none.
+    authorization: Mutex<String>,
+    /// Where every request is sent on to; empty for nowhere.
+    redirect: Mutex<String>,
 }
 
 impl HttpServer {
@@ -167,6 +173,8 @@ impl HttpServer {
             stopped: AtomicBool::new(false),
             status: AtomicU16::new(0),
             break_off: AtomicUsize::new(usize::MAX),
+            authorization: Mutex::default(),
+            redirect: Mutex::default(),
         });
         let own = Arc::clone(&shared);
         thread::spawn(move || {
@@ -205,6 +213,17 @@ impl HttpServer {
         self.shared.break_off.store(bytes, Ordering::SeqCst);
     }
 
+    /// From now on, refuses requests without this `Authorization`.
+    pub fn require_authorization(&self, text: &str) {
+        text.clone_into(&mut self.shared.authorization.lock().expect("nobody panics here"));
+    }
+
+    /// From now on, sends every request on to another server.
+    pub fn redirect_to(&self, other: &Self) {
+        let mut redirect = self.shared.redirect.lock().expect("nobody panics here");
+        *redirect = format!("http://{}", other.address);
+    }
+
     /// From now on, takes every request and answers none.
     pub fn stall(&self) {
         self.answer_with(STALL);
@@ -229,9 +248,21 @@ impl Shared {
         let (Some(method), Some(target)) = (words.next(), words.next()) else { return Ok(()) };
         let headers = read_headers(&mut reader)?;
         let body = read_body(&mut reader, &headers)?;
-        let request = Request { method, target };
+        let given = headers.get("authorization").cloned().unwrap_or_default();
+        let request = Request { method, target, authorization: given.clone() };
         self.requests.lock().expect("nobody panics here").push(request.clone());
-        let answer = match self.status.load(Ordering::SeqCst) {
+        let required = self.authorization.lock().expect("nobody panics here").clone();
+        let redirect = self.redirect.lock().expect("nobody panics here").clone();
+        let status = match self.status.load(Ordering::SeqCst) {
+            0 if !required.is_empty() && given != required => 401,
+            status => status,
+        };
+        let answer = match status {
+            0 if !redirect.is_empty() => format!(
+                "HTTP/1.1 302 Found\r\nLocation: {redirect}{}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+                request.target
+            )
+            .into_bytes(),
             STALL => return reader.read_to_end(&mut Vec::new()).map(drop),
             0 => self.ask_git(&request, &headers, &body)?,
             status => format!(

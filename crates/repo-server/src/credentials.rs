@@ -1,0 +1,239 @@
+//! What repositories want to know of us: handed in as values, looked up by
+//! address, never printed.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::RepoUrl;
+
+/// What one repository, or all below an address, want to know of us.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct RepoCredentials {
+    /// For basic authentication.
+    pub username: String,
+    /// For basic authentication.
+    pub password: String,
+    /// Sent instead of user and password.
+    pub bearer_token: String,
+    /// An ssh private key in OpenSSH's or PEM form.
+    pub ssh_private_key: String,
+    /// A TLS client certificate (PEM).
+    pub tls_client_cert: String,
+    /// Its key (PEM).
+    pub tls_client_key: String,
+    /// Trust any certificate and host key.
+    pub insecure: bool,
+    /// The proxy to go through.
+    pub proxy: String,
+    /// Hosts to reach without it, separated by commas.
+    pub no_proxy: String,
+}
+
+/// Shows what there is, and nothing of it.
+impl fmt::Debug for RepoCredentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds = [
+            ("password", &self.password),
+            ("bearer token", &self.bearer_token),
+            ("ssh key", &self.ssh_private_key),
+            ("client certificate", &self.tls_client_cert),
+        ];
+        let present = kinds.iter().filter(|(_, it)| !it.is_empty()).map(|(name, _)| *name);
+        write!(f, "RepoCredentials({})", present.collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl RepoCredentials {
+    /// Reads the data of a Secret of type `repository` or `repo-creds`.
+    #[must_use]
+    pub fn from_secret(data: &BTreeMap<String, String>) -> Self {
+        let text = |key: &str| data.get(key).cloned().unwrap_or_default();
+        let flag = |key: &str| data.get(key).is_some_and(|it| it.trim() == "true");
+        Self {
+            username: text("username"),
+            password: text("password"),
+            bearer_token: text("bearerToken"),
+            ssh_private_key: text("sshPrivateKey"),
+            tls_client_cert: text("tlsClientCertData"),
+            tls_client_key: text("tlsClientCertKey"),
+            insecure: flag("insecure") || flag("insecureIgnoreHostKey"),
+            proxy: text("proxy"),
+            no_proxy: text("noProxy"),
+        }
+    }
+
+    /// Is there anything to say who we are?
+    #[must_use]
+    pub fn identify(&self) -> bool {
+        [&self.password, &self.bearer_token, &self.ssh_private_key, &self.tls_client_cert]
+            .iter()
+            .any(|it| !it.is_empty())
+            || !self.username.is_empty()
+    }
+
+    /// The header that says who we are, if it is said in a header.
+    pub(crate) fn authorization(&self) -> Option<String> {
+        if !self.bearer_token.is_empty() {
+            return Some(format!("Bearer {}", self.bearer_token));
+        }
+        if self.password.is_empty() && self.username.is_empty() {
+            return None;
+        }
+        // Git servers ignore the name beside a token, but want one.
+        let user = if self.username.is_empty() { "git" } else { &self.username };
+        Some(format!("Basic {}", STANDARD.encode(format!("{user}:{}", self.password))))
+    }
+
+    /// The text without any of our secrets.
+    pub(crate) fn hide(&self, text: &str) -> String {
+        let mut hidden = text.to_owned();
+        let authorization = self.authorization().unwrap_or_default();
+        for secret in [&self.password, &self.bearer_token, &authorization] {
+            // What is shorter would cut words to pieces and is no secret anyway.
+            if secret.len() > 3 {
+                hidden = hidden.replace(secret.as_str(), "******");
+            }
+        }
+        hidden
+    }
+
+    fn filled_from(&self, template: &Self) -> Self {
+        if self.identify() {
+            return self.clone();
+        }
+        let proxy = if self.proxy.is_empty() { &template.proxy } else { &self.proxy };
+        let no_proxy = if self.no_proxy.is_empty() { &template.no_proxy } else { &self.no_proxy };
+        Self {
+            insecure: self.insecure || template.insecure,
+            proxy: proxy.clone(),
+            no_proxy: no_proxy.clone(),
+            ..template.clone()
+        }
+    }
+}
+
+/// All credentials, and whom we trust.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CredentialBook {
+    /// Those of single repositories, by address.
+    pub repositories: Vec<(String, RepoCredentials)>,
+    /// Those of all repositories whose address begins so; the longest counts.
+    pub templates: Vec<(String, RepoCredentials)>,
+    /// Certificates to trust beside the usual ones, by host (PEM).
+    pub certificates: BTreeMap<String, String>,
+    /// Host keys to trust, as in `ssh_known_hosts`.
+    pub known_hosts: String,
+}
+
+/// What a connection to a repository needs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trust {
+    pub(crate) credentials: RepoCredentials,
+    pub(crate) certificates: String,
+    pub(crate) known_hosts: String,
+}
+
+impl CredentialBook {
+    pub(crate) fn for_repo(&self, url: &RepoUrl) -> Trust {
+        let identity = url.identity();
+        let own = self.repositories.iter().find(|(it, _)| RepoUrl::new(it).identity() == identity);
+        let own = own.map(|(_, it)| it.clone()).unwrap_or_default();
+        self.trust(url, &own)
+    }
+
+    /// What a connection with these credentials needs beside them.
+    pub(crate) fn trust(&self, url: &RepoUrl, own: &RepoCredentials) -> Trust {
+        let address = url.without_credentials();
+        let fits = |(prefix, _): &&(String, RepoCredentials)| is_below(&address, prefix);
+        let template = self.templates.iter().filter(fits).max_by_key(|(prefix, _)| prefix.len());
+        let credentials =
+            template.map_or_else(|| own.clone(), |(_, template)| own.filled_from(template));
+        let host = url.host().unwrap_or_default();
+        let certificates = self.certificates.get(&host).cloned().unwrap_or_default();
+        Trust { credentials, certificates, known_hosts: self.known_hosts.clone() }
+    }
+}
+
+/// A prefix ends where a part of the path ends, or credentials for `…/org` would
+/// go to `…/organization-of-somebody-else`, and those for a host to another.
+fn is_below(address: &str, prefix: &str) -> bool {
+    let (address, prefix) = (address.to_ascii_lowercase(), prefix.trim().to_ascii_lowercase());
+    address.strip_prefix(prefix.as_str()).is_some_and(|rest| {
+        rest.is_empty() || prefix.ends_with(['/', ':']) || rest.starts_with(['/', ':'])
+    })
+}
+
+/// The book that counts now; clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SharedBook(Arc<RwLock<Arc<CredentialBook>>>);
+
+impl SharedBook {
+    pub(crate) fn set(&self, book: CredentialBook) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(book);
+    }
+
+    pub(crate) fn current(&self) -> Arc<CredentialBook> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn password(text: &str) -> RepoCredentials {
+        RepoCredentials { password: text.to_owned(), ..RepoCredentials::default() }
+    }
+
+    fn book() -> CredentialBook {
+        CredentialBook {
+            repositories: vec![
+                ("https://example.com/org/own.git".to_owned(), password("own")),
+                ("https://example.com/org/bare".to_owned(), RepoCredentials::default()),
+            ],
+            templates: vec![
+                ("https://example.com".to_owned(), password("host")),
+                ("https://example.com/org".to_owned(), password("org")),
+                ("git@example.com:".to_owned(), password("ssh")),
+            ],
+            ..CredentialBook::default()
+        }
+    }
+
+    #[track_caller]
+    fn check(url: &str, expect: &str) {
+        assert_eq!(book().for_repo(&RepoUrl::new(url)).credentials.password, expect);
+    }
+
+    #[test]
+    fn a_repository_has_its_own_or_those_of_the_longest_prefix() {
+        check("https://example.com/org/own", "own");
+        check("https://EXAMPLE.com/org/own.git", "own");
+        check("https://example.com/org/bare", "org");
+        check("https://example.com/org/any", "org");
+        check("https://example.com/other/any", "host");
+        check("git@example.com:org/any", "ssh");
+        check("https://other.com/org/any", "");
+    }
+
+    #[test]
+    fn credentials_never_go_to_a_neighbour() {
+        check("https://example.com/organization/any", "host");
+        check("https://example.com.evil.org/org/any", "");
+        check("https://example.company/org/any", "");
+    }
+
+    #[test]
+    fn secrets_are_never_shown() {
+        let credentials = RepoCredentials { username: "me".to_owned(), ..password("s3cret-word") };
+        assert_eq!(format!("{credentials:?}"), "RepoCredentials(password)");
+        let header = credentials.authorization().unwrap();
+        assert_eq!(header, "Basic bWU6czNjcmV0LXdvcmQ=");
+        let text = format!("sent {header} with s3cret-word");
+        assert_eq!(credentials.hide(&text), "sent ****** with ******");
+    }
+}

@@ -1,0 +1,74 @@
+//! HTTP clients for repositories: who we are, whom we trust, which way we go.
+
+use std::time::Duration;
+
+use reqwest::blocking::{Client, ClientBuilder, Request};
+use reqwest::header::{AUTHORIZATION, HeaderValue};
+use reqwest::{Certificate, Identity, NoProxy, Proxy};
+
+use crate::RepoUrl;
+use crate::credentials::Trust;
+
+/// Why a client cannot be made.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Unusable(String);
+
+/// The builder with certificates, proxy and time limits.
+///
+/// `timeout` of a blocking client is between two reads here, not for the whole
+/// answer.
+pub(crate) fn configured(
+    mut builder: ClientBuilder,
+    trust: &Trust,
+    silence: Duration,
+) -> Result<ClientBuilder, Unusable> {
+    let credentials = &trust.credentials;
+    builder = builder.connect_timeout(silence).timeout(silence);
+    if !trust.certificates.is_empty() {
+        let certificates = Certificate::from_pem_bundle(trust.certificates.as_bytes())
+            .map_err(|_| unusable("a certificate of argocd-tls-certs-cm is not PEM"))?;
+        builder = builder.tls_certs_merge(certificates);
+    }
+    if credentials.insecure {
+        builder = builder.tls_danger_accept_invalid_certs(true);
+    }
+    if !credentials.tls_client_cert.is_empty() {
+        let pem = format!("{}\n{}", credentials.tls_client_cert, credentials.tls_client_key);
+        let identity = Identity::from_pem(pem.as_bytes())
+            .map_err(|_| unusable("tlsClientCertData and tlsClientCertKey are no pair in PEM"))?;
+        builder = builder.identity(identity);
+    }
+    if !credentials.proxy.is_empty() {
+        let proxy = Proxy::all(&credentials.proxy)
+            .map_err(|_| unusable("the proxy of the repository is no address"))?;
+        builder = builder.proxy(proxy.no_proxy(NoProxy::from_string(&credentials.no_proxy)));
+    }
+    Ok(builder)
+}
+
+fn unusable(text: &str) -> Unusable {
+    Unusable(text.to_owned())
+}
+
+/// Says who we are, but only to the host that the credentials are for.
+pub(crate) fn authorize(request: &mut Request, url: &RepoUrl, trust: &Trust) {
+    let Some(authorization) = trust.credentials.authorization() else { return };
+    let same = |it: &reqwest::Url| {
+        let port = it.port().map_or_else(String::new, |port| format!(":{port}"));
+        it.host_str().map(|host| format!("{host}{port}").to_ascii_lowercase()) == url.authority()
+    };
+    if !same(request.url()) || request.headers().contains_key(AUTHORIZATION) {
+        return;
+    }
+    if let Ok(mut value) = HeaderValue::from_str(&authorization) {
+        value.set_sensitive(true);
+        request.headers_mut().insert(AUTHORIZATION, value);
+    }
+}
+
+/// A client of its own for one repository.
+pub(crate) fn client(trust: &Trust, silence: Duration) -> Result<Client, Unusable> {
+    let builder = configured(Client::builder(), trust, silence)?;
+    builder.build().map_err(|error| Unusable(error.to_string()))
+}
