@@ -125,13 +125,14 @@ pub fn diff(want: &Object, live: &Object, comparing: &Comparing) -> Vec<Differen
 /// predicted in the next simpler one.
 #[must_use]
 pub fn sides(want: &Object, live: &Object, comparing: &Comparing) -> Sides {
+    let stated = want;
     let mut want = want.clone();
     let mut live = live.clone();
     comparing.align(&mut want, &mut live);
     let want = comparing.normalised(&want);
     let live = comparing.normalised(&live);
     if comparing.is_server_side(&want, &live)
-        && let Ok(sides) = structured::sides(&want, &live, comparing)
+        && let Ok(sides) = structured::sides(stated, &want, &live, comparing)
     {
         return sides;
     }

@@ -11,6 +11,7 @@ use std::fmt;
 use object::{GroupKind, GroupVersionKind, Object, ResourceKey};
 
 use crate::compare::{Compared, Comparison, Verdict};
+use crate::diff::respecting;
 use crate::marks::{self, HookDeletePolicy, Phase, Role};
 use crate::order::kind_rank;
 use crate::writing::{Consent, Propagation, SyncOptions, Writing};
@@ -216,13 +217,22 @@ fn member_task(
             if *verdict == Verdict::Synced && !writing.always_writes() {
                 Action::Keep(want.clone())
             } else {
-                Action::Apply(want.clone(), writing)
+                Action::Apply(written(want, compared.pair.live(), options), writing)
             }
         }
         (None, _) => extra_action(compared.pair.either(), options),
     };
     let place = Place { phase: Phase::Sync, wave: marks::wave(compared.pair.either()) };
     Some((place, Task { id: TaskId { phase: Phase::Sync, key: key.clone() }, action }))
+}
+
+/// What is written for `want`: with live values in the fields whose differences
+/// are ignored, if that is asked for.
+fn written(want: &Object, live: Option<&Object>, options: &SyncOptions) -> Object {
+    match live.filter(|_| options.respect_ignored) {
+        Some(live) => respecting(want, live, &options.comparing),
+        None => want.clone(),
+    }
 }
 
 fn extra_action(live: &Object, options: &SyncOptions) -> Action {
@@ -464,5 +474,54 @@ impl fmt::Display for Task {
             Action::Refuse(..) => "refuse",
         };
         write!(f, "{verb} {}", self.id.key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use api::{Application, SyncOperation};
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::*;
+    use crate::diff::Comparing;
+    use crate::diff::ignore::{Ignoring, StatusOf};
+    use crate::pair::Pair;
+
+    #[test]
+    fn what_is_ignored_is_written_as_it_is_where_that_was_asked_for() {
+        let deployment = |replicas: u8, paused: bool| {
+            Object::from_value(json!({"apiVersion": "apps/v1", "kind": "Deployment",
+                "metadata": {"name": "d"}, "spec": {"replicas": replicas, "paused": paused}}))
+            .expect("an object")
+        };
+        let (want, live) = (deployment(1, true), deployment(5, false));
+        let compared = Compared {
+            pair: Pair::Both { want: want.clone(), live },
+            verdict: Verdict::OutOfSync(Vec::new()),
+            health: None,
+        };
+        let comparison =
+            Comparison { items: [(want.key(), compared)].into(), ..Comparison::default() };
+        let rule =
+            json!({"group": "apps", "kind": "Deployment", "jsonPointers": ["/spec/replicas"]});
+        let rule = serde_json::from_value(rule).expect("a rule");
+        let (ignoring, _) = Ignoring::of(&[rule], &[], StatusOf::All);
+        let replicas_written = |word: &str| {
+            let sync =
+                SyncOperation { sync_options: vec![word.into()], ..SyncOperation::default() };
+            let app = Application::named("argocd", "app");
+            let comparing = Comparing { ignoring: ignoring.clone(), ..Comparing::default() };
+            let options = SyncOptions {
+                comparing: Arc::new(comparing),
+                ..SyncOptions::of(&app, &sync, "c1", Timestamp::UNIX_EPOCH)
+            };
+            let plan = plan(&comparison, &options);
+            plan.tasks().next().expect("a task").action.object().integer(&["spec", "replicas"])
+        };
+        assert_eq!(replicas_written(""), Some(1));
+        assert_eq!(replicas_written("RespectIgnoreDifferences=true"), Some(5));
     }
 }

@@ -336,7 +336,7 @@ impl Walk<'_> {
                 State::Done
             }
             (Action::Keep(object), None, _) => {
-                let message = format!("{} unchanged", kubectl_name(object));
+                let message = format!("{} unchanged", object.kubectl_name());
                 self.learn(task, Outcome::Applied { message, settles_at: None });
                 self.state(task, waits_for_health)
             }
@@ -556,16 +556,4 @@ fn waiting_for(what: &str, first: &Task, count: usize, others: &str) -> String {
 
 fn is_deleting(live: &Object) -> bool {
     live.at(&["metadata", "deletionTimestamp"]).is_some()
-}
-
-/// `deployment.apps/web`, as kubectl names what it writes.
-#[must_use]
-pub fn kubectl_name(object: &Object) -> String {
-    let kind = object.group_kind();
-    let (word, name) = (kind.kind.to_lowercase(), object.name());
-    if kind.group.is_empty() {
-        format!("{word}/{name}")
-    } else {
-        format!("{word}.{}/{name}", kind.group)
-    }
 }

@@ -6,11 +6,14 @@
 //! [`SyncOptions`] holds the former, [`SyncOptions::writing`] joins both.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use api::{Application, ManagedNamespaceMetadata, SyncOperation, names};
 use jiff::Timestamp;
 use object::{Object, ResourceKey};
 
+use crate::diff::Comparing;
+use crate::finding::{Concern, Finding};
 use crate::marks;
 
 /// Whose fields a server-side apply takes over unless the application names another.
@@ -39,6 +42,8 @@ pub struct SyncOptions {
     pub out_of_sync_only: bool,
     /// Write live values into the fields whose differences are ignored.
     pub respect_ignored: bool,
+    /// How the objects were compared, which says what is ignored.
+    pub comparing: Arc<Comparing>,
     /// Fail when an object is tracked by another application too.
     pub fail_on_shared: bool,
     /// Create or replace instead of applying.
@@ -131,7 +136,7 @@ pub enum Way {
 
 impl SyncOptions {
     /// Reads what an operation asks for. What must be looked up (selection,
-    /// namespace, objections) is left empty.
+    /// namespace, objections, how objects are compared) is left as it is by default.
     #[must_use]
     pub fn of(
         app: &Application,
@@ -157,6 +162,7 @@ impl SyncOptions {
             dry_run: sync.dry_run,
             out_of_sync_only: asks("ApplyOutOfSyncOnly=true"),
             respect_ignored: asks("RespectIgnoreDifferences=true"),
+            comparing: Arc::new(Comparing::default()),
             fail_on_shared: asks("FailOnSharedResource=true"),
             replace: asks("Replace=true"),
             force: strategy.is_some_and(forced),
@@ -175,6 +181,14 @@ impl SyncOptions {
             revision: revision.to_owned(),
             started_at,
         }
+    }
+
+    /// Why the sync must not begin, given what comparing found: with
+    /// `FailOnSharedResource`, an object that another application tracks too.
+    #[must_use]
+    pub fn objection(&self, findings: &[Finding]) -> Option<String> {
+        let shared = findings.iter().find(|it| it.concern == Concern::SharedResource)?;
+        self.fail_on_shared.then(|| format!("Shared resource found: {}", shared.message))
     }
 
     /// Is this object part of the sync?
@@ -295,4 +309,91 @@ impl NamespaceWish {
 pub fn is_deletion_approved(app: &Application, since: Timestamp) -> bool {
     let approved = app.metadata.annotations.get(names::ANNOTATION_DELETION_APPROVED);
     approved.and_then(|time| time.parse::<Timestamp>().ok()).is_some_and(|time| time >= since)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn options(words: &[&str]) -> SyncOptions {
+        let sync = SyncOperation {
+            sync_options: words.iter().map(|it| (*it).to_owned()).collect(),
+            ..SyncOperation::default()
+        };
+        let mut app = Application::named("argocd", "web");
+        app.spec.destination.namespace = "prod".into();
+        SyncOptions::of(&app, &sync, "c1", Timestamp::UNIX_EPOCH)
+    }
+
+    fn object(kind: &str, option: &str) -> Object {
+        let api_version =
+            if kind == "CustomResourceDefinition" { "apiextensions.k8s.io/v1" } else { "v1" };
+        Object::from_value(json!({"apiVersion": api_version, "kind": kind,
+            "metadata": {"name": "a", "annotations": {names::ANNOTATION_SYNC_OPTIONS: option}}}))
+        .expect("an object")
+    }
+
+    #[track_caller]
+    fn check_way(words: &[&str], want: &Object, live: Option<&Object>, expect: &Way) {
+        assert_eq!(options(words).writing(want, live).way, *expect);
+    }
+
+    #[test]
+    fn replacing_beats_applying_on_the_server() {
+        let map = object("ConfigMap", "");
+        check_way(&["Replace=true", "ServerSideApply=true"], &map, None, &Way::Replace);
+        check_way(&[], &map, Some(&object("ConfigMap", "Replace=true")), &Way::Replace);
+    }
+
+    #[test]
+    fn what_holds_other_objects_is_updated_and_never_replaced() {
+        for kind in ["Namespace", "CustomResourceDefinition"] {
+            let live = object(kind, "");
+            check_way(&["Replace=true"], &live, Some(&live), &Way::Update);
+            check_way(&["Replace=true"], &live, None, &Way::Replace);
+        }
+    }
+
+    #[test]
+    fn an_object_may_opt_out_of_applying_on_the_server() {
+        let server_side = Way::ServerSide { takes_over_from: Some(CLIENT_SIDE_MANAGER.to_owned()) };
+        check_way(&["ServerSideApply=true"], &object("ConfigMap", ""), None, &server_side);
+        let out = object("ConfigMap", "ServerSideApply=false");
+        check_way(&["ServerSideApply=true"], &out, None, &Way::ClientSide);
+    }
+
+    #[test]
+    fn the_objects_word_about_pruning_beats_the_applications() {
+        let asked = options(&["Prune=confirm"]);
+        assert_eq!(asked.consent_to_prune(&object("ConfigMap", "")), Consent::AfterConfirmation);
+        assert_eq!(asked.consent_to_prune(&object("ConfigMap", "Prune=true")), Consent::Given);
+        assert_eq!(asked.consent_to_prune(&object("ConfigMap", "Prune=false")), Consent::Refused);
+    }
+
+    #[test]
+    fn a_managed_namespace_keeps_what_others_put_on_it() {
+        let mut wish = options(&["CreateNamespace=true"]).namespace.expect("a wish");
+        assert_eq!(wish.manifest().expect("a manifest").name(), "prod");
+        wish.exists = true;
+        assert_eq!(wish.manifest(), None);
+        wish.metadata = Some(ManagedNamespaceMetadata {
+            labels: [("team".to_owned(), "a".to_owned())].into(),
+            ..ManagedNamespaceMetadata::default()
+        });
+        let manifest = wish.manifest().expect("it is managed");
+        assert_eq!(manifest.label("team"), Some("a"));
+        assert!(marks::has_sync_option(&manifest, "ServerSideApply=true"));
+    }
+
+    #[test]
+    fn a_shared_object_is_an_objection_only_where_that_was_asked_for() {
+        let found = [Finding::new(Concern::SharedResource, "a is part of two")];
+        assert_eq!(options(&[]).objection(&found), None);
+        assert_eq!(
+            options(&["FailOnSharedResource=true"]).objection(&found).as_deref(),
+            Some("Shared resource found: a is part of two")
+        );
+    }
 }

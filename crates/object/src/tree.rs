@@ -127,6 +127,14 @@ impl Object {
         ResourceKey::new(&self.group_kind(), self.namespace(), self.name())
     }
 
+    /// As kubectl names what it writes: `configmap/my-map`, `deployment.apps/web`.
+    #[must_use]
+    pub fn kubectl_name(&self) -> String {
+        let kind = self.group_kind();
+        let dot = if kind.group.is_empty() { "" } else { "." };
+        format!("{}{dot}{}/{}", kind.kind.to_lowercase(), kind.group, self.name())
+    }
+
     /// One annotation.
     #[must_use]
     pub fn annotation(&self, name: &str) -> Option<&str> {

@@ -9,12 +9,18 @@ use serde_json::Value;
 use super::three_way::{LAST_APPLIED, defaulted};
 use super::{Comparing, Sides};
 
-/// Both sides.
+/// Both sides. `stated` is git's object as it is written, `want` as it is
+/// compared: a field that is stated, be it empty, was not dropped.
 ///
 /// # Errors
 /// When elements of a list cannot be told apart; then the object has to be
 /// compared in another way.
-pub fn sides(want: &Object, live: &Object, comparing: &Comparing) -> Result<Sides, NotKeyed> {
+pub fn sides(
+    stated: &Object,
+    want: &Object,
+    live: &Object,
+    comparing: &Comparing,
+) -> Result<Sides, NotKeyed> {
     let of = type_of(want, &comparing.schema);
     let want_value = Value::Object(want.fields().clone());
     let live_value = Value::Object(live.fields().clone());
@@ -22,7 +28,8 @@ pub fn sides(want: &Object, live: &Object, comparing: &Comparing) -> Result<Side
 
     let wanted = FieldSet::of(&want_value, of)?;
     let (ours, others) = owned(live, &comparing.manager);
-    let kept = wanted.union(&others);
+    let stated = FieldSet::of(&Value::Object(stated.fields().clone()), of)?;
+    let kept = wanted.union(&stated).union(&others);
     let dropped = ours.difference(&kept).without_parents_of(&kept);
     let predicted = remove(&merged, &dropped, of);
     Ok(Sides { predicted: presentable(predicted), live: presentable(live_value) })

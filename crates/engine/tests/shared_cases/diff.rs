@@ -80,9 +80,8 @@ impl Case {
                 let last = three_way::last_applied(&live).map(|it| normal(&it));
                 three_way::sides(last.as_ref(), &normal(&want), &normal(&live))
             }
-            "structured-merge" => {
-                structured::sides(&want, &live, &comparing).map_err(|error| error.to_string())?
-            }
+            "structured-merge" => structured::sides(&want, &want, &live, &comparing)
+                .map_err(|error| error.to_string())?,
             "server-side" => {
                 let ignores = self.options.iter().any(|it| it == "ignoreMutationWebhook=true");
                 let webhooks = if ignores { Webhooks::Ignored } else { Webhooks::Included };
