@@ -12,14 +12,17 @@ pub(crate) mod manifests;
 pub(crate) mod operation;
 pub(crate) mod read;
 pub(crate) mod selector;
+pub(crate) mod server_side_diff;
 pub(crate) mod tree;
 pub(crate) mod watch;
 pub(crate) mod windows;
 pub(crate) mod write;
 
-use api::Application;
+use api::{Application, HealthStatus, ResourceStatus};
+use object::{GroupKind, ResourceKey};
 use wire::Status;
 
+use crate::ApiServer;
 use crate::failure::permission_denied;
 use crate::methods::Call;
 use crate::store::{APPLICATIONS, Store};
@@ -69,9 +72,27 @@ pub(crate) fn store_of(call: &Call, app: &Application) -> Store {
     call.server.store.at(&app.metadata.namespace)
 }
 
-/// An Application as the API tells it: without saying what it is, as Argo CD's answers.
-pub(crate) fn shown(mut app: Application) -> Application {
+/// An Application as the API tells it: without saying what it is, as Argo CD's
+/// answers, and with the health of what is not there.
+pub(crate) fn shown(server: &ApiServer, mut app: Application) -> Application {
     app.api_version.clear();
     app.kind.clear();
+    let is_silent = |it: &ResourceStatus| it.health.is_none() && it.status == "OutOfSync";
+    if !app.status.resources.iter().any(is_silent) {
+        return app;
+    }
+    if let Ok(place) = server.ports.control.destination(&app.spec.destination) {
+        for resource in app.status.resources.iter_mut().filter(|it| is_silent(it)) {
+            let kind = GroupKind::new(&resource.group, &resource.kind);
+            let key = ResourceKey::new(&kind, &resource.namespace, &resource.name);
+            if place.cluster.known(&key).is_none() {
+                resource.health = Some(HealthStatus {
+                    status: "Missing".into(),
+                    message: "Resource has not been created".into(),
+                    ..HealthStatus::default()
+                });
+            }
+        }
+    }
     app
 }

@@ -348,14 +348,14 @@ fn info(server: &ApiServer, cluster: &Cluster) -> ClusterInfo {
             message: broken.unwrap_or_default(),
             attempted_at: now,
         },
-        server_version: format!("{}.{}", version.major, version.minor_number()),
+        server_version: version.git_version.clone(),
         cache_info: ClusterCacheInfo {
             resources_count: count(watched.object_count()),
             apis_count: count(watched.continuity().len()),
             last_cache_sync_time: now,
         },
         applications_count,
-        api_versions: Vec::new(),
+        api_versions: watched.kinds().api_versions().into_iter().collect(),
     }
 }
 

@@ -73,7 +73,8 @@ fn sessions(table: &mut Table<Call>) {
 
 fn applications(table: &mut Table<Call>) {
     use application::{
-        action, event, live, logs, manifests, operation, read, tree, watch, windows, write,
+        action, event, live, logs, manifests, operation, read, server_side_diff, tree, watch,
+        windows, write,
     };
     let path = "/application.ApplicationService/List";
     table.unary(path, [get("/api/v1/applications")], read::list);
@@ -104,6 +105,9 @@ fn applications(table: &mut Table<Call>) {
     let path = "/application.ApplicationService/ManagedResources";
     let rest = [get("/api/v1/applications/{applicationName}/managed-resources")];
     table.unary(path, rest, tree::managed);
+    let path = "/application.ApplicationService/ServerSideDiff";
+    let rest = [get("/api/v1/applications/{appName}/server-side-diff")];
+    table.unary(path, rest, server_side_diff::diff);
     let path = "/application.ApplicationService/ResourceTree";
     let rest = [get("/api/v1/applications/{applicationName}/resource-tree")];
     table.unary(path, rest, tree::resource_tree);

@@ -16,6 +16,33 @@ pub(crate) fn masked(object: Object) -> Value {
     value
 }
 
+/// Two states of one object that may be shown: the values of a Secret are signs,
+/// alike where the values are, and unlike where they differ.
+pub(crate) fn masked_pair(one: Option<Object>, other: Option<Object>) -> (Value, Value) {
+    let is_secret = |it: &Option<Object>| {
+        it.as_ref().is_some_and(|object| object.group_kind().is("", "Secret"))
+    };
+    let is_secret = is_secret(&one) || is_secret(&other);
+    let value = |it: Option<Object>| it.map_or(Value::Null, Object::into_value);
+    let (mut one, mut other) = (value(one), value(other));
+    if !is_secret {
+        return (one, other);
+    }
+    let values = |it: &Value| it.get("data").and_then(Value::as_object).cloned();
+    let (before, after) = (values(&one).unwrap_or_default(), values(&other).unwrap_or_default());
+    for it in [&mut one, &mut other] {
+        if let Some(fields) = it.as_object_mut() {
+            mask(fields);
+        }
+    }
+    for (key, value) in &after {
+        if before.get(key).is_some_and(|it| it != value) {
+            other["data"][key] = format!("{SIGN}++++").into();
+        }
+    }
+    (one, other)
+}
+
 fn mask(fields: &mut Map<String, Value>) {
     for field in ["data", "stringData"] {
         let values = fields.get_mut(field).and_then(Value::as_object_mut).into_iter().flatten();
@@ -59,6 +86,21 @@ mod tests {
             json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": "Yg=="}, "stringData": {"c": ""}}),
             json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": SIGN}, "stringData": {"c": SIGN}}),
         );
+    }
+
+    #[test]
+    fn signs_differ_where_values_do() {
+        let secret = |a: &str| {
+            let value = json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": a, "b": "x"}});
+            Some(Object::from_value(value).expect("an object"))
+        };
+        let (one, other) = masked_pair(secret("1"), secret("2"));
+        assert_eq!((&one["data"]["a"], &one["data"]["b"]), (&SIGN.into(), &SIGN.into()));
+        assert_eq!(
+            (&other["data"]["a"], &other["data"]["b"]),
+            (&"++++++++++++".into(), &SIGN.into())
+        );
+        assert_eq!(masked_pair(None, secret("1")).0, Value::Null);
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(crate) async fn list(
     let subject = subject(&call, &request).await?;
     let settings = call.server.settings.current();
     let scripts = Scripts::of(&settings, &subject.object.group_kind());
-    let offers = offers(&scripts, &subject.object, now())
+    let offers = offers(scripts.as_ref(), &subject.object, now())
         .map_err(|why| Status::unknown(format!("error getting available actions: {why}")))?;
     Ok(ResourceActionsListResponse { actions: offers.into_iter().map(shown).collect() })
 }
@@ -79,7 +79,7 @@ pub(crate) async fn run(
     let parameters = request.resource_action_parameters.into_iter();
     let parameters = parameters.map(|it| (it.name, it.value)).collect();
     let action = &request.action;
-    let impacts = impacts(&scripts, &subject.object, action, &parameters, now())?;
+    let impacts = impacts(scripts.as_ref(), &subject.object, action, &parameters, now())?;
     check_permitted(&call, &subject, &impacts).await?;
     for impact in &impacts {
         subject.carry_out(impact).await?;
@@ -239,11 +239,11 @@ impl Scripts {
 }
 
 fn offers(
-    scripts: &Option<Scripts>,
+    scripts: Option<&Scripts>,
     object: &Object,
     now: i64,
 ) -> Result<Vec<ActionOffer>, String> {
-    let Some(scripts) = scripts.as_ref().filter(|it| !it.discovery.is_empty()) else {
+    let Some(scripts) = scripts.filter(|it| !it.discovery.is_empty()) else {
         return Ok(bundled::offers(object));
     };
     let found = discover_actions(&[&scripts.discovery], object, &Surroundings::at(now));
@@ -258,13 +258,13 @@ fn offers(
 }
 
 fn impacts(
-    scripts: &Option<Scripts>,
+    scripts: Option<&Scripts>,
     object: &Object,
     action: &str,
     parameters: &BTreeMap<String, String>,
     now: i64,
 ) -> Result<Vec<Impact>, Status> {
-    if let Some(script) = scripts.as_ref().and_then(|it| it.actions.get(action)) {
+    if let Some(script) = scripts.and_then(|it| it.actions.get(action)) {
         return run_action(script, object, parameters, &Surroundings::at(now)).map_err(|error| {
             Status::unknown(format!("error executing Lua resource action: {error}"))
         });
@@ -302,7 +302,7 @@ mod tests {
     #[track_caller]
     fn check_offers(settings: &Settings, expect: &[&str]) {
         let scripts = Scripts::of(settings, &deployment().group_kind());
-        let offers = offers(&scripts, &deployment(), 0).expect("offers");
+        let offers = offers(scripts.as_ref(), &deployment(), 0).expect("offers");
         assert_eq!(offers.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), expect);
     }
 
@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn a_script_runs_and_an_unknown_action_is_refused() {
         let scripts = Scripts::read(SCRIPTS);
-        let run = |action| impacts(&scripts, &deployment(), action, &BTreeMap::new(), 0);
+        let run = |action| impacts(scripts.as_ref(), &deployment(), action, &BTreeMap::new(), 0);
         let changed = run("sample").expect("an impact");
         assert_eq!(changed[0].object.text(&["metadata", "labels", "sample"]), Some("test"));
         assert_eq!(run("restart").expect("ours").len(), 1);

@@ -69,7 +69,7 @@ pub(crate) async fn sync(
         format!("initiated {partial}sync to {shown_revision}")
     };
     note(&call, &written, Reason::OperationStarted, &what).await;
-    Ok(shown(written))
+    Ok(shown(&call.server, written))
 }
 
 pub(crate) async fn rollback(
@@ -110,7 +110,7 @@ pub(crate) async fn rollback(
     };
     let written = begin(&call, &app, &operation).await?;
     note(&call, &written, Reason::OperationStarted, &format!("initiated rollback to {id}")).await;
-    Ok(shown(written))
+    Ok(shown(&call.server, written))
 }
 
 pub(crate) async fn terminate(

@@ -79,7 +79,8 @@ pub(crate) async fn list(call: Call, query: ApplicationQuery) -> Result<Applicat
     let filter = Filter::new(&call, &query)?;
     let apps = call.server.apps.all();
     let newest = apps.iter().map(|it| version(it)).max();
-    let items = apps.iter().filter(|it| filter.admits(it)).map(|it| shown((**it).clone()));
+    let items =
+        apps.iter().filter(|it| filter.admits(it)).map(|it| shown(&call.server, (**it).clone()));
     let mut list = ApplicationList { items: items.collect(), ..ApplicationList::default() };
     list.metadata.resource_version = newest.map(|it| it.to_string()).unwrap_or_default();
     Ok(list)
@@ -95,7 +96,7 @@ pub(crate) async fn get(call: Call, query: ApplicationQuery) -> Result<Applicati
     }
     let name = query.name.as_deref().unwrap_or_default();
     let app = find(&call, name, query.app_namespace.as_deref(), project).await?;
-    let Some(refresh) = query.refresh else { return Ok(shown(app)) };
+    let Some(refresh) = query.refresh else { return Ok(shown(&call.server, app)) };
     // Listening starts before the wish is written, so that its fulfilment cannot be missed.
     let (_, events) = call.server.apps.subscribe();
     let refresh = RefreshType::parse(&refresh).unwrap_or(RefreshType::Normal);
@@ -122,12 +123,14 @@ async fn refreshed(
             Ok(Event { turn: Turn::Deleted, app }) if app.key() == asked.key() => {
                 return Err(Status::not_found("the application was deleted meanwhile"));
             }
-            Ok(Event { app, .. }) if is_done(&app) => return Ok(shown(Arc::unwrap_or_clone(app))),
+            Ok(Event { app, .. }) if is_done(&app) => {
+                return Ok(shown(server, Arc::unwrap_or_clone(app)));
+            }
             Ok(_) => {}
             Err(broadcast::error::RecvError::Lagged(_)) => {
                 let all = server.apps.all();
                 if let Some(app) = all.into_iter().find(|app| is_done(app)) {
-                    return Ok(shown(Arc::unwrap_or_clone(app)));
+                    return Ok(shown(server, Arc::unwrap_or_clone(app)));
                 }
             }
             Err(broadcast::error::RecvError::Closed) => {

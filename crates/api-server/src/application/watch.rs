@@ -63,7 +63,7 @@ impl Watch {
             if self.filter.admits_news(&event.app) {
                 return Some(ApplicationWatchEvent {
                     type_: event.turn.as_str().into(),
-                    application: shown(Arc::unwrap_or_clone(event.app)),
+                    application: shown(&self.call.server, Arc::unwrap_or_clone(event.app)),
                 });
             }
         }

@@ -36,7 +36,7 @@ pub(crate) async fn create(
         Ok(created) => {
             note(&call, &created, Reason::ResourceCreated, "created application").await;
             call.server.apps.see(created.clone());
-            return Ok(shown(created));
+            return Ok(shown(&call.server, created));
         }
         Err(error) if error.is_conflict() => {}
         Err(error) => return Err(refused("error creating application", &error)),
@@ -48,7 +48,7 @@ pub(crate) async fn create(
         && old.annotations == new.annotations
         && old.finalizers == new.finalizers;
     if is_same {
-        return Ok(shown(existing));
+        return Ok(shown(&call.server, existing));
     }
     if !request.upsert.unwrap_or(false) {
         return Err(Status::invalid_argument(
@@ -217,7 +217,7 @@ async fn store_update(
             Ok(written) => {
                 note(call, &written, Reason::ResourceUpdated, "updated application spec").await;
                 call.server.apps.see(written.clone());
-                return Ok(shown(written));
+                return Ok(shown(&call.server, written));
             }
             Err(error) if error.is_conflict() => {}
             Err(error) => return Err(refused("error updating application", &error)),

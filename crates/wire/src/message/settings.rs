@@ -230,7 +230,7 @@ pub struct KnownTypeField {
 /// Ignored fields as YAML inside a text.
 mod ignored_fields {
     use serde::de::Error as _;
-    use serde::{Deserialize, Deserializer, Serializer};
+    use serde::{Deserialize as _, Deserializer, Serializer};
 
     use super::OverrideIgnoreDiff;
 
