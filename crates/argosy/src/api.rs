@@ -75,10 +75,9 @@ impl Sources for InProcess {
         revision: &'a str,
     ) -> BoxFuture<'a, Result<String, SourceError>> {
         async move {
-            let repo = RepoUrl::new(&source.repo_url);
             let target = TargetRevision(revision.to_owned());
-            let commit = self.server.resolve(&repo, &target, Freshness::Latest).await;
-            commit.map(|it| it.as_str().to_owned()).map_err(|error| SourceError {
+            let commit = self.server.resolve_source(source, &target, Freshness::Latest).await;
+            commit.map_err(|error| SourceError {
                 message: Chain(&error).to_string(),
                 is_inaccessible: true,
             })
@@ -110,7 +109,7 @@ impl Sources for InProcess {
         async move {
             let rendered = self.server.manifests(query).await.map_err(|it| told(&it))?;
             Ok(Rendered {
-                commit: rendered.commit.as_str().to_owned(),
+                commit: rendered.commit.clone(),
                 source_type: rendered.source_type().map_or("", SourceType::as_str).to_owned(),
                 objects: rendered.objects(),
             })

@@ -8,7 +8,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use render::tracking::{Tracking, TrackingMethod};
 use render::{Capabilities, RenderContext, SourceType};
-use repo_server::{Disposition, ManifestQuery, RefSource, RepoServer, RepoUrl, TargetRevision};
+use repo_server::{Disposition, ManifestQuery, RefSource, RepoServer, TargetRevision};
 use runtime::Chain;
 
 use crate::repositories::RenderSettings;
@@ -78,12 +78,11 @@ impl Sources for InProcess {
         source: &api::ApplicationSource,
         freshness: Freshness,
     ) -> BoxFuture<'_, Result<String, SourceError>> {
-        let (url, revision) = (source.repo_url.clone(), source.target_revision.clone());
+        let source = source.clone();
         async move {
-            let repo = RepoUrl::new(&url);
-            let target = TargetRevision(revision);
-            let commit = self.server.resolve(&repo, &target, translated(freshness)).await;
-            commit.map(|it| it.as_str().to_owned()).map_err(|error| SourceError {
+            let target = TargetRevision(source.target_revision.clone());
+            let resolved = self.server.resolve_source(&source, &target, translated(freshness));
+            resolved.await.map_err(|error| SourceError {
                 message: Chain(&error).to_string(),
                 may_pass: error.disposition() == Disposition::RetrySoon,
             })
@@ -117,7 +116,7 @@ impl Sources for InProcess {
                 may_pass: error.disposition() == Disposition::RetrySoon,
             })?;
             Ok(Rendered {
-                commit: rendered.commit.as_str().to_owned(),
+                commit: rendered.commit.clone(),
                 source_type: rendered.source_type().map_or("", SourceType::as_str).to_owned(),
                 objects: rendered.objects(),
             })

@@ -24,7 +24,10 @@ impl Default for Limits {
 }
 
 /// The files of an archive, named without the folder they are in.
-pub(crate) fn unpack(archive: &[u8], limits: Limits) -> Result<Vec<(String, Vec<u8>)>, Error> {
+///
+/// # Errors
+/// When it is malformed, hostile or over the limits.
+pub fn unpack(archive: &[u8], limits: Limits) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let refuse = |message: String| Error::Archive(message);
     if !archive.starts_with(&[0x1f, 0x8b]) {
         return Err(refuse("gzip: invalid header".into()));

@@ -46,7 +46,7 @@ mod values;
 mod yaml;
 
 pub use ::template::{Facts, Still};
-pub use archive::Limits as ArchiveLimits;
+pub use archive::{Limits as ArchiveLimits, unpack};
 pub use capabilities::{Capabilities, KubeVersion};
 pub use chart::{Chart, File};
 pub use error::Error;

@@ -181,6 +181,14 @@ impl<'s> ChartSource<'s> {
     }
 }
 
+/// The files of a chart's archive, named as they are below the chart.
+///
+/// # Errors
+/// When the archive is malformed, hostile or too large: what is wrong with it.
+pub fn unpack_chart(archive: &[u8]) -> Result<Vec<(String, Vec<u8>)>, String> {
+    helm::unpack(archive, helm::ArchiveLimits::default()).map_err(|error| error.to_string())
+}
+
 /// Reads the chart in a folder of the tree.
 pub(crate) fn load(tree: &dyn Tree, path: &TreePath) -> Result<Chart, RenderError> {
     let files = ChartFiles { tree, path, failure: RefCell::default() };

@@ -29,6 +29,7 @@ use std::sync::Arc;
 use api::ApplicationSource;
 use object::Object;
 
+pub use chart::unpack_chart;
 pub use details::{HelmDetails, KustomizeDetails, SourceDetails, discover_all};
 pub use detect::{EnabledSourceTypes, SourceType, detect};
 pub use error::RenderError;

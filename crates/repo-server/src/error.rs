@@ -104,6 +104,24 @@ pub enum FetchError {
         /// What was asked for.
         revision: String,
     },
+    /// The repository has no such chart. Argo CD's words come first.
+    #[error("chart '{chart}' not found in index of {repo}")]
+    ChartNotFound {
+        /// The repository.
+        repo: RepoUrl,
+        /// The chart.
+        chart: String,
+    },
+    /// The chart has no such version.
+    #[error("chart {chart} has no version that fits '{version}' in {repo}; check targetRevision")]
+    ChartVersionNotFound {
+        /// The repository.
+        repo: RepoUrl,
+        /// The chart.
+        chart: String,
+        /// The version or range.
+        version: String,
+    },
     /// The server has no such commit, or does not give it out.
     #[error("commit {commit} is not in {repo}; was the branch force-pushed?")]
     CommitNotFound {
@@ -156,6 +174,8 @@ impl FetchError {
             | Self::UnsupportedUrl { .. }
             | Self::RevisionNotFound { .. }
             | Self::RevisionAmbiguous { .. }
+            | Self::ChartNotFound { .. }
+            | Self::ChartVersionNotFound { .. }
             | Self::CommitNotFound { .. } => Disposition::WaitForUser,
         }
     }
@@ -181,24 +201,24 @@ pub enum SourceError {
     #[error(transparent)]
     Fetch(#[from] FetchError),
     /// Its commit is here, but does not render.
-    #[error("could not render {path} of {repo} at {commit}")]
+    #[error("could not render {path} of {repo} at {revision}")]
     Render {
         /// The repository.
         repo: RepoUrl,
-        /// The commit.
-        commit: CommitSha,
+        /// The commit, or the chart's version.
+        revision: String,
         /// The path inside it.
         path: String,
         /// What is wrong there.
         source: Box<RenderError>,
     },
     /// The render ran into a bug of ours; other sources are unaffected.
-    #[error("rendering {path} of {repo} at {commit} crashed; please report it")]
+    #[error("rendering {path} of {repo} at {revision} crashed; please report it")]
     Crashed {
         /// The repository.
         repo: RepoUrl,
-        /// The commit.
-        commit: CommitSha,
+        /// The commit, or the chart's version.
+        revision: String,
         /// The path inside it.
         path: String,
     },

@@ -12,14 +12,14 @@ use render::tree::{Reads, Tree, TreeError};
 use render::{Outside, RenderContext, RenderError, World};
 
 use crate::blocking::Interrupted;
+use crate::charts::FetchedChart;
 use crate::facts::TheseFacts;
 use crate::fetch;
-use crate::git_tree::GitTree;
 use crate::rendered::{Given, RefRoots, SourceKey};
 use crate::repository::Repository;
 use crate::server::Inner;
 use crate::store::Opened;
-use crate::{CommitSha, FetchError, SourceError};
+use crate::{CommitSha, FetchError, RepoUrl, SourceError};
 
 /// A commit of a repository.
 #[derive(Clone)]
@@ -28,10 +28,50 @@ pub(crate) struct At {
     pub(crate) commit: CommitSha,
 }
 
+/// Where a source's files come from.
+pub(crate) enum Origin {
+    /// A commit.
+    Git(At),
+    /// A chart of a chart repository.
+    Chart(Arc<FetchedChart>),
+}
+
+impl Origin {
+    fn repo(&self) -> RepoUrl {
+        match self {
+            Self::Git(at) => at.repository.remote.url.clone(),
+            Self::Chart(chart) => chart.repo.clone(),
+        }
+    }
+
+    /// The commit, or the chart's version.
+    pub(crate) fn revision(&self) -> &str {
+        match self {
+            Self::Git(at) => at.commit.as_str(),
+            Self::Chart(chart) => &chart.version,
+        }
+    }
+
+    fn identity(&self) -> String {
+        match self {
+            Self::Git(at) => at.repository.identity.clone(),
+            Self::Chart(chart) => format!("chart\n{}", chart.repo.identity()),
+        }
+    }
+
+    /// The tree's id, if it is known without a look at the disk.
+    fn known_root(&self) -> Option<ObjectId> {
+        match self {
+            Self::Git(at) => at.repository.root(&at.commit),
+            Self::Chart(chart) => Some(chart.root),
+        }
+    }
+}
+
 /// A source at a commit, with those it refers to.
 pub(crate) struct Job {
     pub(crate) key: SourceKey,
-    pub(crate) main: At,
+    pub(crate) main: Origin,
     pub(crate) refs: BTreeMap<String, At>,
     pub(crate) source: ApplicationSource,
     pub(crate) context: RenderContext,
@@ -45,12 +85,12 @@ pub(crate) struct Roots {
 
 impl Job {
     pub(crate) fn new(
-        main: At,
+        main: Origin,
         refs: BTreeMap<String, At>,
         source: ApplicationSource,
         context: RenderContext,
     ) -> Self {
-        let mut identity = main.repository.identity.clone();
+        let mut identity = main.identity();
         for (name, at) in &refs {
             // No address holds a line feed.
             identity.push_str(&format!("\n{name}\n{}", at.repository.identity));
@@ -61,7 +101,7 @@ impl Job {
 
     pub(crate) fn given(&self) -> Given {
         Given {
-            commit: self.main.commit.clone(),
+            revision: self.main.revision().to_owned(),
             repo_url: self.source.repo_url.clone(),
             target_revision: self.source.target_revision.clone(),
             refs: self.refs.iter().map(|(name, at)| (name.clone(), at.commit.clone())).collect(),
@@ -73,28 +113,41 @@ impl Job {
     pub(crate) fn known_roots(&self) -> Option<Roots> {
         let root = |at: &At| at.repository.root(&at.commit);
         let refs = self.refs.iter().map(|(name, at)| Some((name.clone(), root(at)?)));
-        Some(Roots { main: root(&self.main)?, refs: refs.collect::<Option<_>>()? })
+        Some(Roots { main: self.main.known_root()?, refs: refs.collect::<Option<_>>()? })
     }
 
     pub(crate) fn failed(&self, error: RenderError) -> SourceError {
         SourceError::Render {
-            repo: self.main.repository.remote.url.clone(),
-            commit: self.main.commit.clone(),
-            path: self.source.path.clone(),
+            repo: self.main.repo(),
+            revision: self.main.revision().to_owned(),
+            path: self.path(),
             source: Box::new(error),
         }
     }
 
+    /// What is rendered, for messages.
+    fn path(&self) -> String {
+        match self.main {
+            Origin::Git(_) => self.source.path.clone(),
+            Origin::Chart(_) => self.source.chart.clone(),
+        }
+    }
+
     fn all(&self) -> impl Iterator<Item = &At> {
-        [&self.main].into_iter().chain(self.refs.values())
+        let main = match &self.main {
+            Origin::Git(at) => Some(at),
+            Origin::Chart(_) => None,
+        };
+        main.into_iter().chain(self.refs.values())
     }
 }
 
 /// An open tree.
 pub(crate) struct OpenTree {
-    pub(crate) opened: Opened,
+    /// The store, if it comes from one.
+    pub(crate) opened: Option<Opened>,
     pub(crate) root: ObjectId,
-    pub(crate) tree: GitTree,
+    pub(crate) tree: Box<dyn Tree>,
 }
 
 /// The trees of a job.
@@ -111,19 +164,14 @@ impl Trees {
 
     /// What a render of the job may ask.
     pub(crate) fn world<'w>(&'w self, job: &'w Job, outside: &'w dyn Outside) -> World<'w> {
-        let refs = self.refs.iter().map(|(name, it)| (name.clone(), &it.tree as &dyn Tree));
-        World {
-            commit: job.main.commit.as_str(),
-            facts: &TheseFacts,
-            outside,
-            refs: refs.collect(),
-        }
+        let refs = self.refs.iter().map(|(name, it)| (name.clone(), it.tree.as_ref()));
+        World { commit: job.main.revision(), facts: &TheseFacts, outside, refs: refs.collect() }
     }
 
     /// Do the sources referred to still give these answers?
     pub(crate) fn hold_all(&self, reads: &BTreeMap<String, Reads>) -> bool {
         reads.iter().all(|(name, reads)| match self.refs.get(name) {
-            Some(it) => reads.hold_in(&it.tree).unwrap_or(false),
+            Some(it) => reads.hold_in(it.tree.as_ref()).unwrap_or(false),
             None => reads.is_empty(),
         })
     }
@@ -180,7 +228,7 @@ impl Inner {
         let limit = self.options.render_timeout;
         let (own, inner) = (Arc::clone(job), Arc::clone(&self));
         let attempt = self.renders.run(limit, move |_| try_once(&inner, &own, work)).await;
-        let repo = job.main.repository.remote.url.clone();
+        let repo = job.main.repo();
         match attempt {
             Ok(attempt) => Ok(attempt?),
             Err(Interrupted::TimedOut) => {
@@ -188,8 +236,8 @@ impl Inner {
             }
             Err(Interrupted::Panicked) => Err(SourceError::Crashed {
                 repo,
-                commit: job.main.commit.clone(),
-                path: job.source.path.clone(),
+                revision: job.main.revision().to_owned(),
+                path: job.path(),
             }),
         }
     }
@@ -212,9 +260,14 @@ fn try_once<T>(
     job: &Job,
     work: impl Fn(&Arc<Inner>, &Job, &Trees) -> Result<T, RenderError>,
 ) -> Result<Attempt<T>, FetchError> {
-    let main = match open(&job.main)? {
-        Ok(open) => open,
-        Err(attempt) => return Ok(attempt),
+    let main = match &job.main {
+        Origin::Chart(chart) => {
+            OpenTree { opened: None, root: chart.root, tree: Box::new(chart.tree.clone()) }
+        }
+        Origin::Git(at) => match open(at)? {
+            Ok(open) => open,
+            Err(attempt) => return Ok(attempt),
+        },
     };
     let mut refs = BTreeMap::new();
     for (name, at) in &job.refs {
@@ -225,11 +278,13 @@ fn try_once<T>(
     }
     Ok(match work(inner, job, &Trees { main, refs }) {
         Ok(answer) => Attempt::Done(answer),
-        Err(RenderError::Tree(TreeError::Store { source, .. })) => {
-            let repo = job.main.repository.remote.url.clone();
-            Attempt::Damaged(job.main.clone(), FetchError::Damaged { repo, source })
-        }
-        Err(error) => Attempt::Failed(error),
+        Err(error) => match (&error, job.all().next()) {
+            (RenderError::Tree(TreeError::Store { source, .. }), Some(at)) => {
+                let (repo, source) = (job.main.repo(), Arc::clone(source));
+                Attempt::Damaged(at.clone(), FetchError::Damaged { repo, source })
+            }
+            _ => Attempt::Failed(error),
+        },
     })
 }
 
@@ -243,6 +298,6 @@ fn open<T>(at: &At) -> Result<Result<OpenTree, Attempt<T>>, FetchError> {
         Err(error) => return Ok(Err(Attempt::Damaged(at.clone(), error))),
     };
     repository.remember_root(commit, root);
-    let tree = repository.tree(&opened, root);
-    Ok(Ok(OpenTree { opened, root, tree }))
+    let tree = Box::new(repository.tree(&opened, root));
+    Ok(Ok(OpenTree { opened: Some(opened), root, tree }))
 }

@@ -8,6 +8,7 @@
 //! ever checked out. `questions.rs` has what users ask beside manifests.
 
 mod blocking;
+mod charts;
 mod credentials;
 mod error;
 mod facts;

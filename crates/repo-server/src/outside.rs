@@ -55,10 +55,20 @@ impl Outside for OtherServers {
     }
 
     fn chart(&self, chart: &ChartAddress) -> Result<Bytes, OutsideError> {
-        Err(OutsideError::Failed(format!(
-            "chart repositories such as {} are not supported yet; put the chart below charts/",
-            chart.repository
-        )))
+        let ChartAddress { repository, name, version } = chart;
+        if !repository.starts_with("http://") && !repository.starts_with("https://") {
+            return Err(OutsideError::Failed(format!(
+                "repositories such as {repository} are not supported yet; put the chart below charts/"
+            )));
+        }
+        let repo = RepoUrl::new(repository);
+        let target = TargetRevision(version.clone());
+        let fetched = self.handle.block_on(async {
+            let index = self.server.inner.index(&repo, Freshness::Latest).await?;
+            let version = index.resolve(&repo, name, &target)?;
+            self.server.inner.chart(&repo, name, &version).await
+        });
+        fetched.map(|chart| chart.archive.clone()).map_err(|error| failed(&error))
     }
 
     fn repository(&self, base: &RemoteBase) -> Result<Box<dyn Tree>, OutsideError> {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use render::{EnabledSourceTypes, RenderContext, SourceDetails, SourceType};
 
 use crate::fetch::{self, CommitText};
-use crate::job::{At, Job, Trees};
+use crate::job::{At, Job, Origin, Trees};
 use crate::outside::OtherServers;
 use crate::remote::Remote;
 use crate::{
@@ -43,7 +43,7 @@ impl RepoServer {
         let look = |inner: &Arc<_>, job: &Job, trees: &Trees| {
             let outside = OtherServers::of(inner);
             let world = trees.world(job, &outside);
-            render::details(&trees.main.tree, &job.source, &job.context, &world)
+            render::details(trees.main.tree.as_ref(), &job.source, &job.context, &world)
         };
         Arc::clone(&self.inner).on_trees(job, look).await
     }
@@ -61,9 +61,9 @@ impl RepoServer {
     ) -> Result<BTreeMap<String, SourceType>, SourceError> {
         let main = self.at(repo.to_connect(), revision, "", Freshness::Latest).await?;
         let context = RenderContext { enabled, ..RenderContext::new("", "") };
-        let job = Job::new(main, BTreeMap::new(), Default::default(), context);
+        let job = Job::new(Origin::Git(main), BTreeMap::new(), Default::default(), context);
         let look = |_: &Arc<_>, job: &Job, trees: &Trees| {
-            render::discover_all(&trees.main.tree, job.context.enabled)
+            render::discover_all(trees.main.tree.as_ref(), job.context.enabled)
         };
         Arc::clone(&self.inner).on_trees(Arc::new(job), look).await
     }
@@ -86,14 +86,28 @@ impl RepoServer {
             Ok(refs) => refs.tags_at(&commit).map(str::to_owned).collect(),
             Err(_) => Vec::new(),
         };
+        let At { repository, commit: id } = main.clone();
+        let main = Origin::Git(main);
         let job = Job::new(main, BTreeMap::new(), Default::default(), RenderContext::new("", ""));
-        let look = |_: &Arc<_>, job: &Job, trees: &Trees| {
-            let At { repository, commit } = &job.main;
-            Ok(fetch::read_commit(&repository.remote, &trees.main.opened, commit))
+        let look = move |_: &Arc<_>, _: &Job, _: &Trees| {
+            let opened = repository.store.open();
+            Ok(opened.and_then(|opened| fetch::read_commit(&repository.remote, &opened, &id)))
         };
         let CommitText { author, date, message } =
             Arc::clone(&self.inner).on_trees(Arc::new(job), look).await??;
         Ok(RevisionMetadata { commit, author, date, tags, message })
+    }
+
+    /// The charts of a chart repository, each with its versions in the order
+    /// of the index.
+    ///
+    /// # Errors
+    /// When the repository cannot be reached or has no readable index.
+    pub async fn helm_charts(
+        &self,
+        repo: &RepoUrl,
+    ) -> Result<BTreeMap<String, Vec<String>>, FetchError> {
+        Ok(self.inner.index(repo, Freshness::Latest).await?.charts())
     }
 
     /// Does the repository answer, with the credentials configured for it?

@@ -13,10 +13,11 @@ use render::tree::TreeError;
 use render::{RenderContext, RenderError, SourceType};
 
 use crate::blocking::BlockingPool;
+use crate::charts::Charts;
 use crate::credentials::SharedBook;
 use crate::fetch;
 use crate::flight::Flights;
-use crate::job::{At, Job, Trees};
+use crate::job::{At, Job, Origin, Trees};
 use crate::outside::OtherServers;
 use crate::remote::Remote;
 use crate::rendered::{Given, Outcome, RenderedCache, SourceKey, Texts};
@@ -137,8 +138,8 @@ impl ManifestQuery {
 /// What a source rendered to.
 #[derive(Clone, Debug)]
 pub struct Rendered {
-    /// The commit the revision stood for.
-    pub commit: CommitSha,
+    /// The commit the revision stood for, or the version of the chart.
+    pub commit: String,
     texts: Arc<Texts>,
 }
 
@@ -178,6 +179,7 @@ pub(crate) struct Inner {
     pub(crate) renders: BlockingPool,
     repositories: Mutex<HashMap<String, Arc<Repository>>>,
     pub(crate) book: SharedBook,
+    pub(crate) charts: Charts,
     cache: RenderedCache,
     flights: Flights<(SourceKey, Given), Result<Arc<Outcome>, SourceError>>,
     stats: Stats,
@@ -195,6 +197,7 @@ impl RepoServer {
             renders: BlockingPool::new(options.parallel_renders),
             repositories: Mutex::default(),
             book: SharedBook::default(),
+            charts: Charts::default(),
             cache: RenderedCache::new(options.cache_budget),
             flights: Flights::default(),
             stats: Stats::default(),
@@ -242,6 +245,38 @@ impl RepoServer {
         }
     }
 
+    /// What a source's revision stands for: a commit, or a version of its chart.
+    ///
+    /// # Errors
+    /// When the repository cannot be reached or has no such revision.
+    pub async fn resolve_source(
+        &self,
+        source: &ApplicationSource,
+        revision: &TargetRevision,
+        freshness: Freshness,
+    ) -> Result<String, FetchError> {
+        let repo = RepoUrl::new(&source.repo_url);
+        if source.chart.is_empty() {
+            let commit = self.resolve_tag(&repo, revision, &source.tag_prefix, freshness).await?;
+            return Ok(commit.as_str().to_owned());
+        }
+        self.chart_version(&repo, &source.chart, revision, freshness).await
+    }
+
+    /// The version of a chart that a version or a range stands for.
+    async fn chart_version(
+        &self,
+        repo: &RepoUrl,
+        chart: &str,
+        target: &TargetRevision,
+        freshness: Freshness,
+    ) -> Result<String, FetchError> {
+        if !target.0.is_empty() && !gocompat::semver::is_constraint(&target.0) {
+            return Ok(target.0.clone());
+        }
+        self.inner.index(repo, freshness).await?.resolve(repo, chart, target)
+    }
+
     /// The branches and tags of a repository.
     ///
     /// # Errors
@@ -264,7 +299,7 @@ impl RepoServer {
         let job = self.job(&query).await?;
         if query.is_only_referred_to() {
             let texts = Arc::new(Texts::none());
-            return Ok(Arc::new(Rendered { commit: job.main.commit.clone(), texts }));
+            return Ok(Arc::new(Rendered { commit: job.main.revision().to_owned(), texts }));
         }
         if query.ignore_cache {
             self.inner.cache.remove(job.key);
@@ -275,7 +310,7 @@ impl RepoServer {
         };
         match &outcome.result {
             Ok(texts) => {
-                let (commit, texts) = (job.main.commit.clone(), Arc::clone(texts));
+                let (commit, texts) = (job.main.revision().to_owned(), Arc::clone(texts));
                 Ok(Arc::new(Rendered { commit, texts }))
             }
             Err(error) => Err(job.failed(error.clone())),
@@ -285,7 +320,13 @@ impl RepoServer {
     /// Resolves every revision that a query is about.
     pub(crate) async fn job(&self, query: &ManifestQuery) -> Result<Arc<Job>, FetchError> {
         let ManifestQuery { source, revision, freshness, context, .. } = query;
-        let main = self.at(&source.repo_url, revision, &source.tag_prefix, *freshness).await?;
+        let main = if source.chart.is_empty() {
+            Origin::Git(self.at(&source.repo_url, revision, &source.tag_prefix, *freshness).await?)
+        } else {
+            let repo = RepoUrl::new(&source.repo_url);
+            let version = self.chart_version(&repo, &source.chart, revision, *freshness).await?;
+            Origin::Chart(self.inner.chart(&repo, &source.chart, &version).await?)
+        };
         let mut refs = BTreeMap::new();
         for RefSource { name, repo_url, revision, tag_prefix } in query.used_refs() {
             let at = self.at(repo_url, revision, tag_prefix, *freshness).await?;
@@ -437,7 +478,8 @@ impl Inner {
         }
         let outside = OtherServers::of(self);
         let world = trees.world(job, &outside);
-        let (result, record) = render::render(&trees.main.tree, &job.source, &job.context, &world);
+        let (result, record) =
+            render::render(trees.main.tree.as_ref(), &job.source, &job.context, &world);
         self.stats.count(|stats| stats.renders += 1);
         if let Err(error @ RenderError::Tree(TreeError::Store { .. })) = result {
             return Err(error);
@@ -460,7 +502,8 @@ impl Inner {
         if !outcome.was_given(&job.given()) {
             return None;
         }
-        let changes = job.main.repository.changes(&trees.main.opened, old_root, roots.main)?;
+        let (Origin::Git(at), Some(opened)) = (&job.main, &trees.main.opened) else { return None };
+        let changes = at.repository.changes(opened, old_root, roots.main)?;
         if outcome.record.reads.are_touched_by(&changes) || !trees.hold_all(&outcome.record.refs) {
             return None;
         }

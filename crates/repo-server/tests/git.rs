@@ -5,8 +5,7 @@ use std::time::Instant;
 use api::ApplicationSource;
 use render::RenderContext;
 use repo_server::{
-    CommitSha, Freshness, ManifestQuery, Options, Rendered, RepoServer, RepoUrl, SourceError,
-    TargetRevision,
+    Freshness, ManifestQuery, Options, Rendered, RepoServer, RepoUrl, SourceError, TargetRevision,
 };
 use tempfile::TempDir;
 use testkit::git::Repo;
@@ -133,7 +132,7 @@ async fn a_directory_is_rendered_from_git_objects_with_tracking() {
     let commit = repo.commit(&[("apps/web/a.yaml", &config_map("a")), ("README.md", "hello")]);
     let server = Server::new();
     let rendered = server.manifests(&repo.file_url(), "apps/web").await.unwrap();
-    assert_eq!(rendered.commit, CommitSha::parse(&commit).unwrap());
+    assert_eq!(rendered.commit, commit);
     assert_eq!(
         rendered.manifests().collect::<Vec<_>>(),
         [

@@ -2,4 +2,5 @@
 //! that asked for the impossible.
 
 pub mod cases;
+pub mod files;
 pub mod git;

@@ -1,0 +1,365 @@
+//! Chart repositories: an index of charts, and the archives it names.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read as _;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use gix::ObjectId;
+use render::tree::{MemoryTree, TreePath};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::credentials::Trust;
+use crate::http::{self, authorize};
+use crate::server::Inner;
+use crate::{FetchError, Freshness, RepoUrl, TargetRevision};
+
+/// An index of every version of thousands of charts has some 50 MB.
+const MAX_INDEX: u64 = 256 << 20;
+/// No chart's archive is larger.
+const MAX_ARCHIVE: u64 = 100 << 20;
+/// Unpacked charts to keep.
+const MAX_KEPT: usize = 64;
+
+/// What an index says of one version of a chart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct ChartVersion {
+    version: String,
+    urls: Vec<String>,
+    /// Of the archive, in hexadecimal; empty when the index has none.
+    digest: String,
+}
+
+/// The charts of a repository, each with its versions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Index(BTreeMap<String, Vec<ChartVersion>>);
+
+/// A chart that is here, unpacked.
+#[derive(Debug)]
+pub(crate) struct FetchedChart {
+    pub(crate) repo: RepoUrl,
+    pub(crate) version: String,
+    /// A digest of the archive.
+    pub(crate) root: ObjectId,
+    pub(crate) tree: MemoryTree,
+    pub(crate) archive: bytes::Bytes,
+}
+
+/// What is known of chart repositories.
+#[derive(Default)]
+pub(crate) struct Charts {
+    indexes: Mutex<HashMap<String, (Instant, Arc<Index>)>>,
+    /// The most recently used last.
+    fetched: Mutex<Vec<(ChartKey, Arc<FetchedChart>)>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ChartKey {
+    repo: String,
+    name: String,
+    version: String,
+}
+
+impl Index {
+    fn parse(text: &str) -> Result<Self, String> {
+        let value = gocompat::yaml::to_value(text).map_err(|error| error.to_string())?;
+        let entries = value["entries"].as_object().ok_or("it has no entries")?;
+        let texts = |value: &Value| -> Vec<String> {
+            let items = value.as_array().into_iter().flatten();
+            items.filter_map(|it| it.as_str().map(str::to_owned)).collect()
+        };
+        let versions = |value: &Value| -> Vec<ChartVersion> {
+            let items = value.as_array().into_iter().flatten();
+            items
+                .map(|it| ChartVersion {
+                    version: it["version"].as_str().unwrap_or_default().to_owned(),
+                    urls: texts(&it["urls"]),
+                    digest: it["digest"].as_str().unwrap_or_default().to_owned(),
+                })
+                .collect()
+        };
+        Ok(Self(entries.iter().map(|(name, it)| (name.clone(), versions(it))).collect()))
+    }
+
+    /// The charts with their versions, as the index lists them.
+    pub(crate) fn charts(&self) -> BTreeMap<String, Vec<String>> {
+        let charts = self.0.iter().map(|(name, versions)| {
+            (name.clone(), versions.iter().map(|it| it.version.clone()).collect())
+        });
+        charts.collect()
+    }
+
+    fn versions(&self, repo: &RepoUrl, chart: &str) -> Result<&[ChartVersion], FetchError> {
+        self.0.get(chart).map(Vec::as_slice).ok_or_else(|| FetchError::ChartNotFound {
+            repo: repo.clone(),
+            chart: chart.to_owned(),
+        })
+    }
+
+    /// The version that a version or a range stands for.
+    pub(crate) fn resolve(
+        &self,
+        repo: &RepoUrl,
+        chart: &str,
+        target: &TargetRevision,
+    ) -> Result<String, FetchError> {
+        let wanted = if target.0.is_empty() { "*" } else { &target.0 };
+        let versions: Vec<&str> =
+            self.versions(repo, chart)?.iter().map(|it| it.version.as_str()).collect();
+        gocompat::semver::highest_tag(wanted, &versions, "").map_err(|_| {
+            FetchError::ChartVersionNotFound {
+                repo: repo.clone(),
+                chart: chart.to_owned(),
+                version: wanted.to_owned(),
+            }
+        })
+    }
+
+    fn find(
+        &self,
+        repo: &RepoUrl,
+        chart: &str,
+        version: &str,
+    ) -> Result<&ChartVersion, FetchError> {
+        let bare = |text: &str| text.trim_start_matches('v').to_owned();
+        let mut versions = self.versions(repo, chart)?.iter();
+        versions.find(|it| bare(&it.version) == bare(version) && !it.urls.is_empty()).ok_or_else(
+            || FetchError::ChartVersionNotFound {
+                repo: repo.clone(),
+                chart: chart.to_owned(),
+                version: version.to_owned(),
+            },
+        )
+    }
+}
+
+impl Inner {
+    /// The index of a repository, asked for unless a fresh one is known.
+    pub(crate) async fn index(
+        &self,
+        repo: &RepoUrl,
+        freshness: Freshness,
+    ) -> Result<Arc<Index>, FetchError> {
+        let identity = repo.identity();
+        let known = {
+            let indexes = self.charts.indexes.lock().expect("nobody panics while looking up");
+            indexes.get(&identity).cloned()
+        };
+        if let (Some((asked, index)), Freshness::NotBefore(moment)) = (known, freshness)
+            && asked >= moment
+        {
+            return Ok(index);
+        }
+        let asked = Instant::now();
+        let limit = self.options.git.fetch_timeout;
+        let (trust, url) = (self.book.current().for_repo(repo), repo.clone());
+        let fetched = self.requests.run(limit, move |_| fetch_index(&url, &trust, limit)).await;
+        let index =
+            Arc::new(self.repository(repo).settle(fetched, "reading the index of", limit)?);
+        let mut indexes = self.charts.indexes.lock().expect("nobody panics while looking up");
+        indexes.insert(identity, (asked, Arc::clone(&index)));
+        Ok(index)
+    }
+
+    /// A chart in exactly this version.
+    pub(crate) async fn chart(
+        &self,
+        repo: &RepoUrl,
+        name: &str,
+        version: &str,
+    ) -> Result<Arc<FetchedChart>, FetchError> {
+        let key =
+            ChartKey { repo: repo.identity(), name: name.to_owned(), version: version.to_owned() };
+        if let Some(chart) = self.charts.kept(&key) {
+            return Ok(chart);
+        }
+        // A version never changes, so any index that has it will do.
+        let any = Instant::now().checked_sub(Duration::from_secs(3600));
+        let freshness = any.map_or(Freshness::Latest, Freshness::NotBefore);
+        let index = self.index(repo, freshness).await?;
+        let found = match index.find(repo, name, version) {
+            Ok(found) => found.clone(),
+            Err(_) => self.index(repo, Freshness::Latest).await?.find(repo, name, version)?.clone(),
+        };
+        let limit = self.options.git.fetch_timeout;
+        let (trust, url) = (self.book.current().for_repo(repo), repo.clone());
+        let fetched = move |_: &_| fetch_chart(&url, &trust, &found, limit);
+        let fetched = self.requests.run(limit, fetched).await;
+        let chart = self.repository(repo).settle(fetched, "fetching a chart from", limit)?;
+        let chart = Arc::new(chart);
+        self.charts.keep(key, &chart);
+        Ok(chart)
+    }
+}
+
+impl Charts {
+    fn kept(&self, key: &ChartKey) -> Option<Arc<FetchedChart>> {
+        let mut fetched = self.fetched.lock().expect("nobody panics while looking up");
+        let at = fetched.iter().position(|(it, _)| it == key)?;
+        let entry = fetched.remove(at);
+        let chart = Arc::clone(&entry.1);
+        fetched.push(entry);
+        Some(chart)
+    }
+
+    fn keep(&self, key: ChartKey, chart: &Arc<FetchedChart>) {
+        let mut fetched = self.fetched.lock().expect("nobody panics while looking up");
+        if fetched.len() == MAX_KEPT {
+            fetched.remove(0);
+        }
+        fetched.push((key, Arc::clone(chart)));
+    }
+}
+
+fn fetch_index(repo: &RepoUrl, trust: &Trust, limit: Duration) -> Result<Index, FetchError> {
+    let address = format!("{}/index.yaml", repo.to_connect().trim_end_matches('/'));
+    let content = get(repo, trust, &address, MAX_INDEX, limit)?;
+    let damaged = |problem: String| FetchError::Damaged {
+        repo: repo.clone(),
+        source: Arc::new(std::io::Error::other(format!("index.yaml: {problem}"))),
+    };
+    let text = String::from_utf8(content).map_err(|_| damaged("it is not UTF-8".to_owned()))?;
+    Index::parse(&text).map_err(damaged)
+}
+
+fn fetch_chart(
+    repo: &RepoUrl,
+    trust: &Trust,
+    found: &ChartVersion,
+    limit: Duration,
+) -> Result<FetchedChart, FetchError> {
+    let address = absolute(repo, found.urls.first().map_or("", String::as_str));
+    let archive = get(repo, trust, &address, MAX_ARCHIVE, limit)?;
+    let damaged = |problem: String| FetchError::Damaged {
+        repo: repo.clone(),
+        source: Arc::new(std::io::Error::other(problem)),
+    };
+    let digest = Sha256::digest(&archive);
+    let shown: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let expected = found.digest.trim_start_matches("sha256:");
+    if !expected.is_empty() && expected != shown {
+        return Err(damaged(format!("{address} has the digest {shown}, not {expected}")));
+    }
+    let files = render::unpack_chart(&archive).map_err(&damaged)?;
+    let mut tree = MemoryTree::new();
+    for (name, content) in files {
+        if TreePath::parse(&name).is_err() {
+            return Err(damaged(format!("{address} holds the path {name:?}")));
+        }
+        tree = tree.file(&name, content);
+    }
+    Ok(FetchedChart {
+        repo: repo.clone(),
+        version: found.version.clone(),
+        root: ObjectId::from_bytes_or_panic(&digest[..20]),
+        tree,
+        archive: archive.into(),
+    })
+}
+
+/// An address as an index has it: absolute, or seen from the repository.
+fn absolute(repo: &RepoUrl, url: &str) -> String {
+    if url.contains("://") {
+        return url.to_owned();
+    }
+    let base = repo.to_connect().trim_end_matches('/');
+    match url.strip_prefix('/') {
+        Some(path) => {
+            let scheme_end = base.find("://").map_or(0, |at| at + 3);
+            let host_end = base[scheme_end..].find('/').map_or(base.len(), |at| scheme_end + at);
+            format!("{}/{path}", &base[..host_end])
+        }
+        None => format!("{base}/{url}"),
+    }
+}
+
+/// What an address answers, within a limit of bytes.
+fn get(
+    repo: &RepoUrl,
+    trust: &Trust,
+    address: &str,
+    max: u64,
+    limit: Duration,
+) -> Result<Vec<u8>, FetchError> {
+    let unreachable = |error: &dyn std::error::Error| {
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            text.push_str(&format!(": {error}"));
+            cause = error.source();
+        }
+        let text = trust.credentials.hide(&repo.hide_credentials(&text));
+        FetchError::Unreachable {
+            repo: repo.clone(),
+            source: Arc::new(std::io::Error::other(text)),
+        }
+    };
+    let client = http::client(trust, limit).map_err(|error| unreachable(&error))?;
+    let mut request = client.get(address).build().map_err(|error| unreachable(&error))?;
+    authorize(&mut request, repo, trust);
+    let answer = client.execute(request).map_err(|error| unreachable(&error))?;
+    let repo = repo.clone();
+    match answer.status().as_u16() {
+        200..=299 => {}
+        401 | 403 if trust.credentials.identify() => {
+            return Err(FetchError::AuthenticationFailed { repo });
+        }
+        401 | 403 => return Err(FetchError::AuthenticationRequired { repo }),
+        404 => return Err(FetchError::RepositoryNotFound { repo }),
+        status => {
+            let source = Arc::new(std::io::Error::other(format!("HTTP status {status}")));
+            return Err(FetchError::Unreachable { repo, source });
+        }
+    }
+    let mut content = Vec::new();
+    answer.take(max + 1).read_to_end(&mut content).map_err(|error| unreachable(&error))?;
+    if content.len() as u64 > max {
+        let problem = format!("{address} has more than {max} bytes");
+        let source = Arc::new(std::io::Error::other(repo.hide_credentials(&problem)));
+        return Err(FetchError::Damaged { repo, source });
+    }
+    Ok(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index() -> Index {
+        Index::parse(
+            "apiVersion: v1\nentries:\n  web:\n  - {version: 2.0.0-rc1, urls: [a]}\n  - {version: 1.10.0, urls: [b]}\n  - {version: 1.9.0, urls: [c]}\n",
+        )
+        .unwrap()
+    }
+
+    #[track_caller]
+    fn check(chart: &str, target: &str, expect: &str) {
+        let repo = RepoUrl::new("https://charts.example.com");
+        let answer = index().resolve(&repo, chart, &TargetRevision(target.to_owned()));
+        assert_eq!(answer.unwrap_or_else(|error| error.to_string()), expect);
+    }
+
+    #[test]
+    fn versions_and_ranges_resolve() {
+        check("web", "", "1.10.0");
+        check("web", "*", "1.10.0");
+        check("web", "1.9.x", "1.9.0");
+        check("web", "1.9.0", "1.9.0");
+        check("web", ">=2.0.0-0", "2.0.0-rc1");
+        check(
+            "web",
+            "3.x",
+            "chart web has no version that fits '3.x' in https://charts.example.com; check targetRevision",
+        );
+        check("api", "*", "chart 'api' not found in index of https://charts.example.com");
+    }
+
+    #[test]
+    fn addresses_are_seen_from_the_repository() {
+        let repo = RepoUrl::new("https://example.com/charts/");
+        assert_eq!(absolute(&repo, "web-1.tgz"), "https://example.com/charts/web-1.tgz");
+        assert_eq!(absolute(&repo, "/x/web-1.tgz"), "https://example.com/x/web-1.tgz");
+        assert_eq!(absolute(&repo, "https://cdn.example.com/w"), "https://cdn.example.com/w");
+    }
+}

@@ -1,0 +1,201 @@
+//! Charts of chart repositories, against a real HTTP server.
+
+use api::ApplicationSource;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use render::RenderContext;
+use repo_server::{
+    CredentialBook, Freshness, ManifestQuery, Options, RefSource, RepoCredentials, RepoServer,
+    RepoUrl, TargetRevision,
+};
+use testkit::files::FileServer;
+use testkit::git::Repo;
+
+const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Chart.Name }}'}\ndata: {shown: '{{ .Chart.Version }} {{ .Values.shown }}'}\n";
+
+/// The archive of a chart with one template.
+fn archive(name: &str, version: &str) -> Vec<u8> {
+    let chart = format!("apiVersion: v2\nname: {name}\nversion: {version}\n");
+    let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    for (path, content) in [
+        ("Chart.yaml", chart.as_str()),
+        ("values.yaml", "shown: default\n"),
+        ("prod.yaml", "shown: inside\n"),
+        ("templates/map.yaml", MAP),
+    ] {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        header.set_cksum();
+        tar.append_data(&mut header, format!("{name}/{path}"), content.as_bytes()).expect("a file");
+    }
+    tar.into_inner().expect("an archive").finish().expect("an archive")
+}
+
+/// A repository with two versions of `web` and one of `lib`.
+fn charts() -> FileServer {
+    let server = FileServer::start();
+    server.put("/r/web-1.0.0.tgz", archive("web", "1.0.0"));
+    server.put("/r/web-1.1.0.tgz", archive("web", "1.1.0"));
+    server.put("/r/lib-0.1.0.tgz", archive("lib", "0.1.0"));
+    server.put("/r/odd-1.0.0.tgz", archive("odd", "1.0.0"));
+    server.put(
+        "/r/index.yaml",
+        "apiVersion: v1\nentries:\n  web:\n  - {version: 1.1.0, urls: [web-1.1.0.tgz]}\n  - {version: 1.0.0, urls: [/r/web-1.0.0.tgz]}\n  lib:\n  - {version: 0.1.0, urls: [lib-0.1.0.tgz]}\n  odd:\n  - {version: 1.0.0, urls: [odd-1.0.0.tgz], digest: \"0123\"}\n",
+    );
+    server
+}
+
+fn server() -> (tempfile::TempDir, RepoServer) {
+    repo_server::install_crypto_provider();
+    let data = tempfile::tempdir().expect("a temporary folder");
+    let server = RepoServer::open(Options::new(data.path())).expect("a data directory");
+    (data, server)
+}
+
+fn query(source: &str, refs: Vec<RefSource>) -> ManifestQuery {
+    let source: ApplicationSource = serde_json::from_str(source).expect("a source");
+    ManifestQuery {
+        revision: TargetRevision(source.target_revision.clone()),
+        source,
+        refs,
+        freshness: Freshness::Latest,
+        context: RenderContext::new("guestbook", "web"),
+        ignore_cache: false,
+    }
+}
+
+fn chart_source(charts: &FileServer, chart: &str, revision: &str, helm: &str) -> String {
+    let url = charts.url();
+    format!(
+        r#"{{"repoURL":"{url}/r","chart":"{chart}","targetRevision":"{revision}","helm":{helm}}}"#
+    )
+}
+
+/// The revision and what the objects show, or the error with its causes.
+async fn shown(server: &RepoServer, source: &str, refs: Vec<RefSource>) -> String {
+    match server.manifests(query(source, refs)).await {
+        Ok(rendered) => {
+            let objects = rendered.objects();
+            let shown = objects.iter().filter_map(|it| it.text(&["data", "shown"]));
+            format!("{}: {}", rendered.commit, shown.collect::<Vec<_>>().join(", "))
+        }
+        Err(error) => {
+            let cause = std::error::Error::source(&error).map(|it| format!(": {it}"));
+            format!("{error}{}", cause.unwrap_or_default())
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_chart_is_found_by_version_or_range_and_rendered_with_values() {
+    let (charts, (_data, server)) = (charts(), server());
+    for (revision, helm, expect) in [
+        ("1.0.0", "{}", "1.0.0: 1.0.0 default"),
+        ("1.*", "{}", "1.1.0: 1.1.0 default"),
+        ("", "{}", "1.1.0: 1.1.0 default"),
+        ("1.0.0", r#"{"valueFiles":["prod.yaml"]}"#, "1.0.0: 1.0.0 inside"),
+        (
+            "1.0.0",
+            r#"{"parameters":[{"name":"shown","value":"$ARGOCD_APP_REVISION"}]}"#,
+            "1.0.0: 1.0.0 1.0.0",
+        ),
+    ] {
+        let source = chart_source(&charts, "web", revision, helm);
+        assert_eq!(shown(&server, &source, Vec::new()).await, expect);
+    }
+    let archives = charts.take_requests().iter().filter(|it| it.ends_with(".tgz")).count();
+    assert_eq!(archives, 2, "each version was fetched once");
+}
+
+#[tokio::test]
+async fn what_is_missing_or_not_what_the_index_says_is_told() {
+    let (charts, (_data, server)) = (charts(), server());
+    let url = format!("{}/r", charts.url());
+    for (chart, revision, expect) in [
+        ("nope", "*", format!("chart 'nope' not found in index of {url}")),
+        (
+            "web",
+            "9.9.9",
+            format!("chart web has no version that fits '9.9.9' in {url}; check targetRevision"),
+        ),
+        (
+            "web",
+            "9.*",
+            format!("chart web has no version that fits '9.*' in {url}; check targetRevision"),
+        ),
+    ] {
+        let source = chart_source(&charts, chart, revision, "{}");
+        assert_eq!(shown(&server, &source, Vec::new()).await, expect);
+    }
+    let odd = shown(&server, &chart_source(&charts, "odd", "1.0.0", "{}"), Vec::new()).await;
+    assert!(odd.starts_with(&format!("the data of {url} is damaged: ")), "{odd}");
+    let elsewhere = format!(r#"{{"repoURL":"{}/gone","chart":"web"}}"#, charts.url());
+    let gone = shown(&server, &elsewhere, Vec::new()).await;
+    assert!(gone.starts_with("repository not found: "), "{gone}");
+}
+
+#[tokio::test]
+async fn a_private_chart_repository_is_read_with_its_credentials() {
+    let (charts, (_data, server)) = (charts(), server());
+    charts.require_authorization("Basic dXNlcjpzM2NyZXQtd29yZA==");
+    let source = chart_source(&charts, "web", "1.0.0", "{}");
+    let refused = shown(&server, &source, Vec::new()).await;
+    assert!(refused.starts_with("authentication required: "), "{refused}");
+    let user = RepoCredentials {
+        username: "user".to_owned(),
+        password: "s3cret-word".to_owned(),
+        ..RepoCredentials::default()
+    };
+    server.set_credentials(CredentialBook {
+        repositories: vec![(format!("{}/r", charts.url()), user)],
+        ..CredentialBook::default()
+    });
+    assert_eq!(shown(&server, &source, Vec::new()).await, "1.0.0: 1.0.0 default");
+}
+
+#[tokio::test]
+async fn values_of_a_chart_come_from_a_git_repository() {
+    let (charts, (_data, server)) = (charts(), server());
+    let values = Repo::new();
+    values.commit(&[("prod.yaml", "shown: from git")]);
+    let refs = || {
+        vec![RefSource {
+            name: "values".to_owned(),
+            repo_url: values.file_url(),
+            revision: TargetRevision::default(),
+            tag_prefix: String::new(),
+        }]
+    };
+    let source = chart_source(&charts, "web", "1.0.0", r#"{"valueFiles":["$values/prod.yaml"]}"#);
+    assert_eq!(shown(&server, &source, refs()).await, "1.0.0: 1.0.0 from git");
+    values.commit(&[("prod.yaml", "shown: changed")]);
+    assert_eq!(shown(&server, &source, refs()).await, "1.0.0: 1.0.0 changed");
+}
+
+#[tokio::test]
+async fn dependencies_of_a_chart_in_git_are_fetched_in_the_locked_version() {
+    let (charts, (_data, server)) = (charts(), server());
+    let repo = Repo::new();
+    let parent = format!(
+        "apiVersion: v2\nname: app\nversion: 1.0.0\ndependencies:\n- {{name: web, version: 1.x.x, repository: {}/r}}\n",
+        charts.url()
+    );
+    repo.commit(&[("app/Chart.yaml", parent.as_str())]);
+    let source = format!(r#"{{"repoURL":"{}","path":"app"}}"#, repo.file_url());
+    let free = shown(&server, &source, Vec::new()).await;
+    assert!(free.ends_with(": 1.1.0 default"), "{free}");
+    repo.commit(&[("app/Chart.lock", "dependencies:\n- {name: web, version: 1.0.0}\n")]);
+    let locked = shown(&server, &source, Vec::new()).await;
+    assert!(locked.ends_with(": 1.0.0 default"), "{locked}");
+}
+
+#[tokio::test]
+async fn users_see_the_charts_of_a_repository() {
+    let (charts, (_data, server)) = (charts(), server());
+    let url = RepoUrl::new(&format!("{}/r", charts.url()));
+    let found = server.helm_charts(&url).await.expect("charts");
+    let found: Vec<_> =
+        found.iter().map(|(name, versions)| format!("{name} {}", versions.join(","))).collect();
+    assert_eq!(found, ["lib 0.1.0", "odd 1.0.0", "web 1.1.0,1.0.0"]);
+}
