@@ -114,6 +114,9 @@ fn book(
         let data = decoded(secret);
         let Some(url) = data.get("url").filter(|it| !it.is_empty()) else { continue };
         let entry = (url.clone(), RepoCredentials::from_secret(&data));
+        if let Some(name) = data.get("name").filter(|it| !it.is_empty()) {
+            book.names.insert(name.clone(), url.clone());
+        }
         match secret.text(&["metadata", "labels", TYPE]) {
             Some("repo-creds") => book.templates.push(entry),
             _ if data.get("project").is_none_or(String::is_empty) => book.repositories.push(entry),

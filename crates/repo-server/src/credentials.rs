@@ -123,6 +123,8 @@ pub struct CredentialBook {
     pub repositories: Vec<(String, RepoCredentials)>,
     /// Those of all repositories whose address begins so; the longest counts.
     pub templates: Vec<(String, RepoCredentials)>,
+    /// The addresses of repositories that have a name, as charts refer to them.
+    pub names: BTreeMap<String, String>,
     /// Certificates to trust beside the usual ones, by host (PEM).
     pub certificates: BTreeMap<String, String>,
     /// Host keys to trust, as in `ssh_known_hosts`.

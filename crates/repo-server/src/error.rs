@@ -130,6 +130,12 @@ pub enum FetchError {
         /// The commit.
         commit: CommitSha,
     },
+    /// Submodules inside submodules without end.
+    #[error("the submodules of {repo} are nested too deeply; does one contain itself?")]
+    TooManySubmodules {
+        /// The innermost repository.
+        repo: RepoUrl,
+    },
     /// The deadline passed.
     #[error("{doing} {repo} took longer than {limit:?}")]
     Timeout {
@@ -174,6 +180,7 @@ impl FetchError {
             | Self::UnsupportedUrl { .. }
             | Self::RevisionNotFound { .. }
             | Self::RevisionAmbiguous { .. }
+            | Self::TooManySubmodules { .. }
             | Self::ChartNotFound { .. }
             | Self::ChartVersionNotFound { .. }
             | Self::CommitNotFound { .. } => Disposition::WaitForUser,

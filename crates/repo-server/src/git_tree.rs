@@ -56,6 +56,12 @@ impl GitTree {
         Self { repository, root, decoded }
     }
 
+    /// The commit of another repository that belongs at `path`.
+    pub(crate) fn submodule(&self, path: &TreePath) -> Result<Option<ObjectId>, TreeError> {
+        let found = self.find(path)?;
+        Ok(found.filter(|it| it.kind == EntryKind::Submodule).map(|it| it.id))
+    }
+
     /// Where this tree and `other` differ, found by descending only where ids do.
     pub(crate) fn changes_to(&self, other: &Self) -> Result<Changes, TreeError> {
         let mut changes = Changes::default();

@@ -19,7 +19,11 @@ use crate::rendered::{Given, RefRoots, SourceKey};
 use crate::repository::Repository;
 use crate::server::Inner;
 use crate::store::Opened;
+use crate::submodules::{self, Submodule, WithSubmodules};
 use crate::{CommitSha, FetchError, RepoUrl, SourceError};
+
+/// Submodules of submodules of submodules: a repository may be its own.
+const MAX_NESTED: usize = 8;
 
 /// A commit of a repository.
 #[derive(Clone)]
@@ -264,14 +268,14 @@ fn try_once<T>(
         Origin::Chart(chart) => {
             OpenTree { opened: None, root: chart.root, tree: Box::new(chart.tree.clone()) }
         }
-        Origin::Git(at) => match open(at)? {
+        Origin::Git(at) => match open(inner, at, MAX_NESTED)? {
             Ok(open) => open,
             Err(attempt) => return Ok(attempt),
         },
     };
     let mut refs = BTreeMap::new();
     for (name, at) in &job.refs {
-        match open(at)? {
+        match open(inner, at, MAX_NESTED)? {
             Ok(open) => refs.insert(name.clone(), open),
             Err(attempt) => return Ok(attempt),
         };
@@ -288,8 +292,12 @@ fn try_once<T>(
     })
 }
 
-/// The tree of a commit, or what has to happen first.
-fn open<T>(at: &At) -> Result<Result<OpenTree, Attempt<T>>, FetchError> {
+/// The tree of a commit with its submodules, or what has to happen first.
+fn open<T>(
+    inner: &Arc<Inner>,
+    at: &At,
+    nested: usize,
+) -> Result<Result<OpenTree, Attempt<T>>, FetchError> {
     let At { repository, commit } = at;
     let opened = repository.store.open()?;
     let root = match fetch::root_tree(&repository.remote, &opened, commit) {
@@ -298,6 +306,25 @@ fn open<T>(at: &At) -> Result<Result<OpenTree, Attempt<T>>, FetchError> {
         Err(error) => return Ok(Err(Attempt::Damaged(at.clone(), error))),
     };
     repository.remember_root(commit, root);
-    let tree = Box::new(repository.tree(&opened, root));
+    let main = repository.tree(&opened, root);
+    let url = &repository.remote.url;
+    let submodules = submodules::listed(&main, url)
+        .map_err(|error| FetchError::Damaged { repo: url.clone(), source: Arc::new(error) })?;
+    if !submodules.is_empty() && nested == 0 {
+        return Err(FetchError::TooManySubmodules { repo: url.clone() });
+    }
+    let mut modules = BTreeMap::new();
+    for Submodule { path, url, commit } in submodules {
+        let at = At { repository: inner.repository(&url), commit };
+        match open(inner, &at, nested - 1)? {
+            Ok(module) => modules.insert(path, module.tree),
+            Err(attempt) => return Ok(Err(attempt)),
+        };
+    }
+    let tree: Box<dyn Tree> = if modules.is_empty() {
+        Box::new(main)
+    } else {
+        Box::new(WithSubmodules { main, modules })
+    };
     Ok(Ok(OpenTree { opened: Some(opened), root, tree }))
 }

@@ -29,6 +29,7 @@ mod server;
 mod ssh;
 mod stats;
 mod store;
+mod submodules;
 mod url;
 
 pub use credentials::{CredentialBook, RepoCredentials};

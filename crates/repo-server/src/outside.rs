@@ -56,6 +56,16 @@ impl Outside for OtherServers {
 
     fn chart(&self, chart: &ChartAddress) -> Result<Bytes, OutsideError> {
         let ChartAddress { repository, name, version } = chart;
+        let alias = repository.strip_prefix('@').or_else(|| repository.strip_prefix("alias:"));
+        let book = self.server.inner.book.current();
+        let repository = match alias {
+            None => repository,
+            Some(alias) => book.names.get(alias).ok_or_else(|| {
+                OutsideError::Failed(format!(
+                    "there is no repository with the name {alias}; add it"
+                ))
+            })?,
+        };
         if !repository.starts_with("http://") && !repository.starts_with("https://") {
             return Err(OutsideError::Failed(format!(
                 "repositories such as {repository} are not supported yet; put the chart below charts/"

@@ -90,6 +90,14 @@ impl RepoUrl {
         Some(before.rsplit_once('@').map_or(before, |(_, host)| host).to_ascii_lowercase())
     }
 
+    /// Is it a place on our own disk?
+    pub(crate) fn is_local(&self) -> bool {
+        match self.0.split_once("://") {
+            Some((scheme, _)) => scheme.eq_ignore_ascii_case("file"),
+            None => !self.is_ssh(),
+        }
+    }
+
     /// Is it an address for ssh?
     pub(crate) fn is_ssh(&self) -> bool {
         match self.0.split_once("://") {

@@ -191,6 +191,24 @@ async fn dependencies_of_a_chart_in_git_are_fetched_in_the_locked_version() {
 }
 
 #[tokio::test]
+async fn a_dependency_may_name_a_repository_instead_of_its_address() {
+    let (charts, (_data, server)) = (charts(), server());
+    let repo = Repo::new();
+    let parent = "apiVersion: v2\nname: app\nversion: 1.0.0\ndependencies:\n- {name: web, version: 1.0.0, repository: '@mine'}\n";
+    repo.commit(&[("app/Chart.yaml", parent)]);
+    let source = format!(r#"{{"repoURL":"{}","path":"app"}}"#, repo.file_url());
+    let unnamed = shown(&server, &source, Vec::new()).await;
+    assert!(unnamed.contains("there is no repository with the name mine; add it"), "{unnamed}");
+    server.set_credentials(CredentialBook {
+        names: [("mine".to_owned(), format!("{}/r", charts.url()))].into(),
+        ..CredentialBook::default()
+    });
+    let again = ManifestQuery { ignore_cache: true, ..query(&source, Vec::new()) };
+    let rendered = server.manifests(again).await.expect("manifests");
+    assert_eq!(rendered.manifests().len(), 1);
+}
+
+#[tokio::test]
 async fn users_see_the_charts_of_a_repository() {
     let (charts, (_data, server)) = (charts(), server());
     let url = RepoUrl::new(&format!("{}/r", charts.url()));

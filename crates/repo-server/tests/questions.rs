@@ -171,3 +171,28 @@ async fn a_repository_that_is_not_there_says_so() {
     let error = server.test_access(&gone).await.unwrap_err().to_string();
     assert!(error.starts_with("repository not found: "), "{error}");
 }
+
+#[tokio::test]
+async fn submodules_are_read_in_their_places_and_followed_when_they_move() {
+    let map = |name: &str| {
+        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\ndata: {{shown: {name}}}\n")
+    };
+    let inner = Repo::new();
+    inner.commit(&[("map.yaml", &map("one"))]);
+    let inner_http = inner.serve_http();
+    let outer = Repo::new();
+    outer.git(["submodule", "--quiet", "add", &inner_http.url(), "app/part"]);
+    outer.commit(&[("README", "x")]);
+    let outer_http = outer.serve_http();
+    let (_data, server) = server();
+    let source = format!(
+        r#"{{"repoURL":"{}","path":"app","directory":{{"recurse":true}}}}"#,
+        outer_http.url()
+    );
+    assert_eq!(shown(&server, &source, Vec::new()).await, "one");
+    inner.commit(&[("map.yaml", &map("two"))]);
+    assert_eq!(shown(&server, &source, Vec::new()).await, "one", "the outer commit decides");
+    outer.git(["submodule", "--quiet", "update", "--remote", "app/part"]);
+    outer.commit_all();
+    assert_eq!(shown(&server, &source, Vec::new()).await, "two");
+}
