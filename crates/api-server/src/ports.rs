@@ -1,5 +1,7 @@
 //! Where the API server meets other roles.
 
+use std::collections::BTreeMap;
+
 use ::cluster::Cluster;
 use api::{
     Application, ApplicationDestination, ApplicationSource, ApplicationTree, ResourceDiff,
@@ -27,8 +29,15 @@ pub trait Sources: Send + Sync {
         revision: &'a str,
     ) -> BoxFuture<'a, Result<RevisionMetadata, SourceError>>;
 
-    /// Can this repository be read?
-    fn test_access<'a>(&'a self, repo: &'a str) -> BoxFuture<'a, Result<(), SourceError>>;
+    /// Can this repository be read with these credentials, laid out as in a Secret?
+    fn test_access<'a>(
+        &'a self,
+        repo: &'a str,
+        credentials: &'a BTreeMap<String, String>,
+    ) -> BoxFuture<'a, Result<(), SourceError>>;
+
+    /// Credentials were written: whoever asks next must meet them.
+    fn credentials_changed(&self) -> BoxFuture<'_, ()>;
 
     /// Branches and tags.
     fn refs<'a>(&'a self, repo: &'a str) -> BoxFuture<'a, Result<Refs, SourceError>>;

@@ -104,7 +104,10 @@ async fn add(
     let store = &call.server.store;
     let credential = to_credential(&creds, Credential::new(secret_name(purpose, &creds.url)));
     match credential::create(store, label(purpose), &credential).await {
-        Ok(()) => return Ok(named(&creds)),
+        Ok(()) => {
+            call.server.ports.sources.credentials_changed().await;
+            return Ok(named(&creds));
+        }
         Err(error) if error.is_conflict() => {}
         Err(error) => return Err(refused("could not create the credentials", &error)),
     }
@@ -136,6 +139,7 @@ async fn replace(call: &Call, purpose: Purpose, creds: RepoCreds) -> Result<Repo
             created.map_err(|error| refused("could not create the credentials", &error))?;
         }
     }
+    call.server.ports.sources.credentials_changed().await;
     Ok(named(&creds))
 }
 
@@ -144,6 +148,7 @@ async fn remove(call: &Call, purpose: Purpose, url: &str) -> Result<RepoCredsRes
         return Err(Status::not_found(format!("repository credentials {url:?} not found")));
     };
     credential::delete(&call.server.store, &credential).await?;
+    call.server.ports.sources.credentials_changed().await;
     Ok(RepoCredsResponse {})
 }
 

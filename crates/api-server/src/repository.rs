@@ -101,8 +101,7 @@ pub(crate) async fn validate_access(
     call: Call,
     query: RepoAccessQuery,
 ) -> Result<RepoResponse, Status> {
-    let repo = Repository { repo: query.repo, type_: query.type_, ..Repository::default() };
-    test(&call, &repo).await.map_err(|error| unreachable(&error))?;
+    test(&call, &asked(query)).await.map_err(|error| unreachable(&error))?;
     Ok(RepoResponse {})
 }
 
@@ -164,9 +163,41 @@ fn payload(repo: Option<Repository>) -> Result<Repository, Status> {
 
 /// Can the repository be read? Helm and OCI repositories are asked when they are used.
 async fn test(call: &Call, repo: &Repository) -> Result<(), SourceError> {
+    let credentials = to_credential(repo, Credential::default()).data;
     match repo.type_.as_str() {
-        "" | "git" => call.server.ports.sources.test_access(&repo.repo).await,
+        "" | "git" => call.server.ports.sources.test_access(&repo.repo, &credentials).await,
         _ => Ok(()),
+    }
+}
+
+/// The repository that somebody asks to be tested.
+fn asked(query: RepoAccessQuery) -> Repository {
+    Repository {
+        repo: query.repo,
+        type_: query.type_,
+        name: query.name,
+        username: query.username,
+        password: query.password,
+        bearer_token: query.bearer_token,
+        ssh_private_key: query.ssh_private_key,
+        insecure: query.insecure,
+        tls_client_cert_data: query.tls_client_cert_data,
+        tls_client_cert_key: query.tls_client_cert_key,
+        enable_oci: query.enable_oci,
+        github_app_private_key: query.github_app_private_key,
+        github_app_id: query.github_app_id,
+        github_app_installation_id: query.github_app_installation_id,
+        github_app_enterprise_base_url: query.github_app_enterprise_base_url,
+        proxy: query.proxy,
+        gcp_service_account_key: query.gcp_service_account_key,
+        force_http_basic_auth: query.force_http_basic_auth,
+        insecure_oci_force_http: query.insecure_oci_force_http,
+        use_azure_workload_identity: query.use_azure_workload_identity,
+        azure_service_principal_client_id: query.azure_service_principal_client_id,
+        azure_service_principal_client_secret: query.azure_service_principal_client_secret,
+        azure_service_principal_tenant_id: query.azure_service_principal_tenant_id,
+        azure_active_directory_endpoint: query.azure_active_directory_endpoint,
+        ..Repository::default()
     }
 }
 
@@ -178,9 +209,8 @@ fn unreachable(error: &SourceError) -> Status {
 async fn all(call: &Call, purpose: Purpose) -> Result<RepositoryList, Status> {
     let stored = credential::all(&call.server.store, purpose.label()).await?;
     let tested = stream::iter(stored.iter().map(from_credential)).map(|repo| async move {
-        let mut repo = shown(repo);
-        repo.connection_state = state_of(test(call, &repo).await.err());
-        repo
+        let state = state_of(test(call, &repo).await.err());
+        Repository { connection_state: state, ..shown(repo) }
     });
     let mut items: Vec<Repository> = tested.buffer_unordered(TESTS_AT_ONCE).collect().await;
     items.sort_by_key(|it| format!("{}/{}", it.project, it.repo));
@@ -203,9 +233,9 @@ fn state_of(error: Option<SourceError>) -> ConnectionState {
 
 async fn one(call: &Call, purpose: Purpose, query: &RepoQuery) -> Result<Repository, Status> {
     let credential = find(&call.server.store, purpose, query).await?;
-    let mut repo = shown(from_credential(&credential));
-    repo.connection_state = state_of(test(call, &repo).await.err());
-    Ok(repo)
+    let repo = from_credential(&credential);
+    let state = state_of(test(call, &repo).await.err());
+    Ok(Repository { connection_state: state, ..shown(repo) })
 }
 
 /// The repository of an address; among several of one address, that of the project.
@@ -239,7 +269,10 @@ async fn add(
     let name = format!("{}-{}", purpose.prefix(), fnv(&[&repo.repo, &repo.project]));
     let credential = to_credential(&repo, Credential::new(name));
     match credential::create(store, purpose.label(), &credential).await {
-        Ok(()) => return Ok(named(&repo)),
+        Ok(()) => {
+            call.server.ports.sources.credentials_changed().await;
+            return Ok(named(&repo));
+        }
         Err(error) if error.is_conflict() => {}
         Err(error) => return Err(refused("could not create the repository", &error)),
     }
@@ -289,6 +322,7 @@ async fn replace(call: &Call, purpose: Purpose, repo: Repository) -> Result<Repo
             created.map_err(|error| refused("could not create the repository", &error))?;
         }
     }
+    call.server.ports.sources.credentials_changed().await;
     Ok(named(&repo))
 }
 
@@ -296,6 +330,7 @@ async fn remove(call: &Call, purpose: Purpose, query: &RepoQuery) -> Result<Repo
     let store = &call.server.store;
     let credential = find(store, purpose, query).await?;
     credential::delete(store, &credential).await?;
+    call.server.ports.sources.credentials_changed().await;
     Ok(RepoResponse {})
 }
 

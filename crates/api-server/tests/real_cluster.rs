@@ -2,7 +2,7 @@
 //!
 //! There is no controller here: what an operation leads to is another crate's test.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -76,7 +76,15 @@ impl Sources for OnePath {
         async { Ok(RevisionMetadata { author, ..RevisionMetadata::default() }) }.boxed()
     }
 
-    fn test_access<'a>(&'a self, repo: &'a str) -> BoxFuture<'a, Result<(), SourceError>> {
+    fn credentials_changed(&self) -> BoxFuture<'_, ()> {
+        async {}.boxed()
+    }
+
+    fn test_access<'a>(
+        &'a self,
+        repo: &'a str,
+        _: &'a BTreeMap<String, String>,
+    ) -> BoxFuture<'a, Result<(), SourceError>> {
         let answer = if repo.contains("nowhere") {
             let message = "repository not found".to_owned();
             Err(SourceError { message, is_inaccessible: true })

@@ -1,5 +1,6 @@
 //! The API server's flags, and what joins it to the repo server and the controller in the same process.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -12,14 +13,16 @@ use api_server::{
     ApiServer, Control, Destination, Details, Refs, RenderRequest, Rendered, SourceError, Sources,
 };
 use clap::Args;
+use cluster::Client;
 use controller::Controller;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use render::{EnabledSourceTypes, RenderContext, SourceDetails, SourceType};
-use repo_server::{Freshness, ManifestQuery, RefSource, RepoUrl, TargetRevision};
+use repo_server::{Freshness, ManifestQuery, RefSource, RepoCredentials, RepoUrl, TargetRevision};
 use runtime::{Chain, Shutdown};
 use tokio::net::TcpListener;
 
+use crate::repositories;
 use crate::sources::InProcess;
 
 /// Flags and variables keep Argo CD's names where Argo CD has them.
@@ -68,7 +71,14 @@ impl Api {
     }
 }
 
-impl Sources for InProcess {
+/// The repo server, as the API server sees it, and where its credentials come from.
+pub(crate) struct InProcessSources {
+    pub(crate) sources: Arc<InProcess>,
+    pub(crate) control_plane: Client,
+    pub(crate) namespace: String,
+}
+
+impl Sources for InProcessSources {
     fn resolve<'a>(
         &'a self,
         source: &'a ApplicationSource,
@@ -76,7 +86,8 @@ impl Sources for InProcess {
     ) -> BoxFuture<'a, Result<String, SourceError>> {
         async move {
             let target = TargetRevision(revision.to_owned());
-            let commit = self.server.resolve_source(source, &target, Freshness::Latest).await;
+            let commit =
+                self.sources.server.resolve_source(source, &target, Freshness::Latest).await;
             commit.map_err(|error| SourceError {
                 message: Chain(&error).to_string(),
                 is_inaccessible: true,
@@ -87,7 +98,7 @@ impl Sources for InProcess {
 
     fn render(&self, request: RenderRequest) -> BoxFuture<'_, Result<Rendered, SourceError>> {
         let version = request.cluster.client().version().git_version.clone();
-        let capabilities = self.capabilities(version, &request.cluster.kinds());
+        let capabilities = self.sources.capabilities(version, &request.cluster.kinds());
         let refs = request.refs.into_iter().map(|(source, revision)| RefSource {
             name: source.ref_,
             repo_url: source.repo_url,
@@ -102,12 +113,12 @@ impl Sources for InProcess {
             context: RenderContext {
                 project: request.project,
                 capabilities,
-                ..self.context(request.instance, request.namespace)
+                ..self.sources.context(request.instance, request.namespace)
             },
             ignore_cache: request.ignore_cache,
         };
         async move {
-            let rendered = self.server.manifests(query).await.map_err(|it| told(&it))?;
+            let rendered = self.sources.server.manifests(query).await.map_err(|it| told(&it))?;
             Ok(Rendered {
                 commit: rendered.commit.clone(),
                 source_type: rendered.source_type().map_or("", SourceType::as_str).to_owned(),
@@ -125,7 +136,7 @@ impl Sources for InProcess {
         async move {
             let repo = RepoUrl::new(&source.repo_url);
             let revision = TargetRevision(revision.to_owned());
-            let known = self.server.revision_metadata(&repo, &revision).await;
+            let known = self.sources.server.revision_metadata(&repo, &revision).await;
             let known = known.map_err(|it| told(&it))?;
             Ok(RevisionMetadata {
                 author: known.author,
@@ -138,9 +149,25 @@ impl Sources for InProcess {
         .boxed()
     }
 
-    fn test_access<'a>(&'a self, repo: &'a str) -> BoxFuture<'a, Result<(), SourceError>> {
+    fn credentials_changed(&self) -> BoxFuture<'_, ()> {
         async move {
-            let answer = self.server.test_access(&RepoUrl::new(repo)).await;
+            let read = repositories::read_once(&self.sources, &self.control_plane, &self.namespace);
+            if let Err(error) = read.await {
+                tracing::warn!(error = %Chain(&error), "could not read the credentials again");
+            }
+        }
+        .boxed()
+    }
+
+    fn test_access<'a>(
+        &'a self,
+        repo: &'a str,
+        credentials: &'a BTreeMap<String, String>,
+    ) -> BoxFuture<'a, Result<(), SourceError>> {
+        async move {
+            let credentials = RepoCredentials::from_secret(credentials);
+            let repo = RepoUrl::new(repo);
+            let answer = self.sources.server.test_access_with(&repo, &credentials).await;
             answer.map_err(|error| SourceError {
                 message: Chain(&error).to_string(),
                 is_inaccessible: true,
@@ -151,7 +178,7 @@ impl Sources for InProcess {
 
     fn refs<'a>(&'a self, repo: &'a str) -> BoxFuture<'a, Result<Refs, SourceError>> {
         async move {
-            let refs = self.server.refs(&RepoUrl::new(repo), Freshness::Latest).await;
+            let refs = self.sources.server.refs(&RepoUrl::new(repo), Freshness::Latest).await;
             let refs = refs.map_err(|error| SourceError {
                 message: Chain(&error).to_string(),
                 is_inaccessible: true,
@@ -170,7 +197,7 @@ impl Sources for InProcess {
         async move {
             let revision = TargetRevision(revision.to_owned());
             let enabled = EnabledSourceTypes::default();
-            let apps = self.server.list_apps(&RepoUrl::new(repo), &revision, enabled).await;
+            let apps = self.sources.server.list_apps(&RepoUrl::new(repo), &revision, enabled).await;
             let apps = apps.map_err(|it| told(&it))?;
             Ok(apps.into_iter().map(|(path, kind)| (path, kind.as_str().to_owned())).collect())
         }
@@ -190,7 +217,7 @@ impl Sources for InProcess {
             ignore_cache: false,
         };
         async move {
-            let found = self.server.details(&query).await.map_err(|it| told(&it))?;
+            let found = self.sources.server.details(&query).await.map_err(|it| told(&it))?;
             let mut details = Details {
                 source_type: found.source_type().as_str().to_owned(),
                 ..Details::default()

@@ -14,7 +14,7 @@ use prometheus_client::registry::Registry;
 use repo_server::RepoServer;
 use runtime::{LogFormat, Shutdown, serve_metrics, start_logging};
 
-use crate::api::{ApiOptions, InProcessController};
+use crate::api::{ApiOptions, InProcessController, InProcessSources};
 use crate::repositories;
 use crate::sources::InProcess;
 
@@ -130,8 +130,13 @@ async fn start(options: Options) -> anyhow::Result<()> {
         application_namespaces: Vec::new(),
         random: Randomness::of_this_process(),
     };
-    let api_ports = api_server::Ports {
+    let api_sources = InProcessSources {
         sources,
+        control_plane: client.clone(),
+        namespace: api_options.namespace.clone(),
+    };
+    let api_ports = api_server::Ports {
+        sources: Arc::new(api_sources),
         control_plane: client,
         control: Arc::new(InProcessController(Arc::clone(&controller))),
     };
