@@ -39,6 +39,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
             "render",
             "repo-server",
             "runtime",
+            "settings",
         ],
     ),
     ("wire", &["api", "gocompat", "object"]),

@@ -51,7 +51,7 @@ pub(crate) async fn find(
     let app = found.ok_or_else(absent)?;
     match project {
         Some(project) if app.spec.project_name() != project => Err(absent()),
-        _ => Ok(app),
+        _ => call.guard(&app).map(|()| app),
     }
 }
 

@@ -10,6 +10,7 @@ use api::{
     ResourceRef,
 };
 use futures::{Stream, StreamExt as _};
+use rbac::{action, resource};
 use serde_json::json;
 use wire::Status;
 use wire::message::applicationset::{
@@ -42,7 +43,7 @@ pub(crate) async fn list(
     let selector = selector(&query.selector)?;
     let all = call.server.store.at(&namespace).list::<ApplicationSet>(&APPLICATION_SETS).await;
     let mut items = all.map_err(|error| refused("error listing ApplicationSets", &error))?;
-    items.retain(|it| is_asked(it, &selector, &query.projects));
+    items.retain(|it| is_asked(it, &selector, &query.projects) && may_see(&call, it));
     items.sort_by(|one, other| one.metadata.name.cmp(&other.metadata.name));
     Ok(ApplicationSetList { items: items.into_iter().map(shown).collect(), ..Default::default() })
 }
@@ -72,6 +73,8 @@ pub(crate) async fn create(
     fresh.metadata.annotations.clone_from(&wanted.metadata.annotations);
     fresh.metadata.finalizers.clone_from(&wanted.metadata.finalizers);
     fresh.spec = wanted.spec.clone();
+    let object = object_of(&call, &fresh);
+    call.require(resource::APPLICATION_SETS, action::CREATE, &object)?;
     match store.create(&APPLICATION_SETS, &fresh).await {
         Ok(created) => return Ok(shown(created)),
         Err(error) if error.is_conflict() => {}
@@ -100,6 +103,7 @@ pub(crate) async fn create(
         },
         "spec": replacing(&json!(existing.spec), &json!(wanted.spec)),
     });
+    call.require(resource::APPLICATION_SETS, action::UPDATE, &object)?;
     let written = store.merge(&APPLICATION_SETS, &wanted.metadata.name, &patch).await;
     written.map(shown).map_err(|error| refused("error updating ApplicationSets", &error))
 }
@@ -109,6 +113,7 @@ pub(crate) async fn delete(
     request: ApplicationSetDeleteRequest,
 ) -> Result<ApplicationSetResponse, Status> {
     let set = find(&call, &request.name, &request.appset_namespace).await?;
+    call.require(resource::APPLICATION_SETS, action::DELETE, &object_of(&call, &set))?;
     let store = call.server.store.at(&set.metadata.namespace);
     let deleted = store.delete(&APPLICATION_SETS, &request.name).await;
     deleted.map_err(|error| refused("error deleting ApplicationSets", &error))?;
@@ -193,7 +198,8 @@ pub(crate) async fn watch(call: Call, query: ApplicationSetWatchQuery) -> Result
             _ => return std::future::ready(None),
         };
         let is_named = query.name.is_empty() || set.metadata.name == query.name;
-        let is_asked = is_named && is_asked(&set, &selector, &query.projects);
+        let is_asked =
+            is_named && is_asked(&set, &selector, &query.projects) && may_see(&call, &set);
         let event = ApplicationSetWatchEvent { type_: type_.into(), application_set: shown(set) };
         std::future::ready(is_asked.then_some(Ok(event)))
     });
@@ -204,7 +210,16 @@ async fn find(call: &Call, name: &str, namespace: &str) -> Result<ApplicationSet
     let namespace = checked_namespace(call, Some(namespace))?;
     let found = call.server.store.at(&namespace).get(&APPLICATION_SETS, name).await;
     let found = found.map_err(|error| refused("error getting ApplicationSet", &error))?;
-    found.map(shown).ok_or_else(permission_denied)
+    found.map(shown).filter(|it| may_see(call, it)).ok_or_else(permission_denied)
+}
+
+fn may_see(call: &Call, set: &ApplicationSet) -> bool {
+    call.may(resource::APPLICATION_SETS, action::GET, &object_of(call, set))
+}
+
+fn object_of(call: &Call, set: &ApplicationSet) -> String {
+    let project = &set.spec.template.spec.project;
+    call.object_named(project, &set.metadata.namespace, &set.metadata.name)
 }
 
 fn selector(text: &str) -> Result<LabelSelector, Status> {

@@ -2,6 +2,9 @@
 //! password, the project `default`. What is there already is left alone.
 
 use ::cluster::RequestError;
+use ::settings::SettingsStore;
+use ::settings::accounts::{ADMIN, password_changed_key, password_key};
+use ::settings::names::SECRET;
 use api::AppProject;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,8 +12,7 @@ use jiff::Timestamp;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use serde_json::{Map, Value, json};
 
-use crate::settings::{ADMIN, CONFIG_MAP, SECRET, Settings, changed_key, password_key};
-use crate::store::{CONFIG_MAPS, PROJECTS, SECRETS, Store};
+use crate::store::{PROJECTS, SECRETS, Store};
 
 /// The Secret that tells the first password of the admin.
 const INITIAL_PASSWORD_SECRET: &str = "argocd-initial-admin-secret";
@@ -38,12 +40,15 @@ pub enum BootstrapError {
     Hash(#[source] bcrypt::BcryptError),
 }
 
-/// Makes what is missing and reads the settings.
-pub(crate) async fn bootstrap(store: &Store) -> Result<Settings, BootstrapError> {
+/// Makes what is missing.
+pub(crate) async fn bootstrap(
+    store: &Store,
+    settings: &SettingsStore,
+) -> Result<(), BootstrapError> {
     let failed = |what| move |source| BootstrapError::Store { what, source };
     let secret = store.get::<Value>(&SECRETS, SECRET).await.map_err(failed(SECRET))?;
     let missing = missing_data(secret.as_ref())?;
-    let secret = match secret {
+    let secret: Value = match secret {
         None => {
             let object = labelled(SECRET, missing.data);
             store.create(&SECRETS, &object).await.map_err(failed(SECRET))?
@@ -54,6 +59,7 @@ pub(crate) async fn bootstrap(store: &Store) -> Result<Settings, BootstrapError>
             store.merge(&SECRETS, SECRET, &patch).await.map_err(failed(SECRET))?
         }
     };
+    settings.see_secret(&secret);
     if let Some(password) = missing.password {
         let data = Map::from_iter([("password".to_owned(), encoded(password.as_bytes()))]);
         let object = labelled(INITIAL_PASSWORD_SECRET, data);
@@ -62,8 +68,7 @@ pub(crate) async fn bootstrap(store: &Store) -> Result<Settings, BootstrapError>
     }
     let created = store.create(&PROJECTS, &default_project(store.namespace())).await;
     ignore_existing(created).map_err(failed("the project default"))?;
-    let config = store.get::<Value>(&CONFIG_MAPS, CONFIG_MAP).await.map_err(failed(CONFIG_MAP))?;
-    Ok(Settings::new(&secret, &config.unwrap_or_default()))
+    Ok(())
 }
 
 struct Missing {
@@ -83,7 +88,9 @@ fn missing_data(secret: Option<&Value>) -> Result<Missing, BootstrapError> {
         let password = random_password()?;
         let hash = bcrypt::hash(&password, bcrypt::DEFAULT_COST).map_err(BootstrapError::Hash)?;
         missing.data.insert(password_key(ADMIN), encoded(hash.as_bytes()));
-        missing.data.insert(changed_key(ADMIN), encoded(seconds(Timestamp::now()).as_bytes()));
+        missing
+            .data
+            .insert(password_changed_key(ADMIN), encoded(seconds(Timestamp::now()).as_bytes()));
         missing.password = Some(password);
     }
     Ok(missing)
@@ -168,10 +175,13 @@ mod tests {
         let there = json!({"data": {"server.secretkey": "eA=="}});
         let missing = missing_data(Some(&there)).expect("random numbers");
         let password = missing.password.expect("a new one");
-        let secret = Settings::new(&json!({ "data": missing.data }), &Value::Null);
-        let hash = secret.password_hash(ADMIN).expect("a hash");
-        assert!(bcrypt::verify(&password, hash).expect("a hash"));
-        assert!(secret.account(ADMIN).expect("there").password_changed_at.is_some());
+        let data = missing.data;
+        let store = SettingsStore::new(::settings::Sources::default());
+        store.see_secret(&json!({ "metadata": { "name": SECRET }, "data": data }));
+        let settings = store.current();
+        let admin = settings.account(ADMIN).expect("there");
+        assert!(bcrypt::verify(&password, admin.password_hash.text()).expect("a hash"));
+        assert!(admin.password_changed_at.is_some());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use ::cluster::Continuity;
 use api::names::{ANNOTATION_REFRESH, IN_CLUSTER_NAME, IN_CLUSTER_SERVER};
 use api::{ApplicationDestination, Time};
 use jiff::Timestamp;
+use rbac::{action, resource};
 use wire::Status;
 use wire::message::cluster::{
     Cluster, ClusterCacheInfo, ClusterConfig, ClusterCreateRequest, ClusterId, ClusterInfo,
@@ -17,6 +18,7 @@ use wire::message::cluster::{
 };
 
 use crate::ApiServer;
+use crate::access::scoped;
 use crate::credential::{self, Credential, LAST_APPLIED, TYPE_LABEL, fnv};
 use crate::failure::{permission_denied, refused};
 use crate::methods::Call;
@@ -32,18 +34,20 @@ pub(crate) async fn list(call: Call, query: ClusterQuery) -> Result<ClusterList,
         (asked.server.is_empty() || it.server == asked.server)
             && (asked.name.is_empty() || it.name == asked.name)
     });
+    let items = call.visible(resource::CLUSTERS, items, object_of);
     let items = items.into_iter().map(|it| shown(&call.server, it)).collect();
     Ok(ClusterList { items, ..ClusterList::default() })
 }
 
 pub(crate) async fn get(call: Call, query: ClusterQuery) -> Result<Cluster, Status> {
-    let cluster = find(&call.server.store, query.into()).await?;
+    let cluster = visible(&call, query.into()).await?;
     Ok(shown(&call.server, cluster))
 }
 
 pub(crate) async fn create(call: Call, request: ClusterCreateRequest) -> Result<Cluster, Status> {
     let mut cluster = request.cluster.unwrap_or_default();
     cluster.server = cluster.server.trim_end_matches('/').to_owned();
+    call.require(resource::CLUSTERS, action::CREATE, &object_of(&cluster))?;
     let store = &call.server.store;
     let credential = to_credential(&cluster, Credential::new(secret_name(&cluster.server)?))?;
     match credential::create(store, TYPE, &credential).await {
@@ -61,6 +65,7 @@ pub(crate) async fn create(call: Call, request: ClusterCreateRequest) -> Result<
             "existing cluster spec is different, use upsert flag to force update",
         ));
     }
+    call.require(resource::CLUSTERS, action::UPDATE, &object_of(&cluster))?;
     write(&call.server, cluster).await
 }
 
@@ -70,7 +75,11 @@ pub(crate) async fn update(call: Call, request: ClusterUpdateRequest) -> Result<
         Some(id) => Asked::by(id),
         None => Asked { server: wanted.server.clone(), name: wanted.name.clone() },
     };
-    let mut cluster = find(&call.server.store, asked).await?;
+    let mut cluster = visible(&call, asked).await?;
+    call.require(resource::CLUSTERS, action::UPDATE, &object_of(&cluster))?;
+    if !wanted.project.is_empty() && wanted.project != cluster.project {
+        call.require(resource::CLUSTERS, action::UPDATE, &object_of(&wanted))?;
+    }
     if request.updated_fields.is_empty() {
         let server = cluster.server;
         cluster = Cluster { server, ..wanted };
@@ -94,7 +103,8 @@ pub(crate) async fn update(call: Call, request: ClusterUpdateRequest) -> Result<
 
 pub(crate) async fn delete(call: Call, query: ClusterQuery) -> Result<ClusterResponse, Status> {
     let store = &call.server.store;
-    let cluster = find(store, query.into()).await?;
+    let cluster = visible(&call, query.into()).await?;
+    call.require(resource::CLUSTERS, action::DELETE, &object_of(&cluster))?;
     let Some(credential) = secret_of(store, &cluster.server).await? else {
         let message = format!("cluster {:?} not found", cluster.server);
         return Err(Status::not_found(message));
@@ -108,7 +118,8 @@ pub(crate) async fn rotate_auth(
     call: Call,
     query: ClusterQuery,
 ) -> Result<ClusterResponse, Status> {
-    let cluster = find(&call.server.store, query.into()).await?;
+    let cluster = visible(&call, query.into()).await?;
+    call.require(resource::CLUSTERS, action::UPDATE, &object_of(&cluster))?;
     if cluster.config.bearer_token.is_empty() {
         return Err(Status::invalid_argument(format!(
             "Cluster '{}' does not use bearer token authentication",
@@ -119,9 +130,28 @@ pub(crate) async fn rotate_auth(
 }
 
 pub(crate) async fn invalidate_cache(call: Call, query: ClusterQuery) -> Result<Cluster, Status> {
-    let mut cluster = find(&call.server.store, query.into()).await?;
+    let mut cluster = visible(&call, query.into()).await?;
+    call.require(resource::CLUSTERS, action::UPDATE, &object_of(&cluster))?;
     cluster.refresh_requested_at = Some(Time::from(Timestamp::now()));
     write(&call.server, cluster).await
+}
+
+/// A cluster that the caller may see; for others it is not there.
+async fn visible(call: &Call, asked: Asked) -> Result<Cluster, Status> {
+    let cluster = find(&call.server.store, asked).await;
+    // Whoever sees all clusters is told that there is none.
+    if cluster.is_err() && call.may(resource::CLUSTERS, action::GET, "*") {
+        return cluster;
+    }
+    let cluster = cluster.map_err(|_| permission_denied())?;
+    if call.may(resource::CLUSTERS, action::GET, &object_of(&cluster)) {
+        return Ok(cluster);
+    }
+    Err(permission_denied())
+}
+
+fn object_of(cluster: &Cluster) -> String {
+    scoped(&cluster.project, &cluster.server)
 }
 
 /// Which cluster somebody asks for.

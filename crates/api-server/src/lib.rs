@@ -2,11 +2,12 @@
 //!
 //! `methods.rs` is the table of everything it answers; each service has a file
 //! of its own with one async function per method. `serve.rs` is the port,
-//! `caller.rs` says who is calling, `settings.rs` holds what argocd-secret and
-//! argocd-cm say. Roles elsewhere in the program are reached through [`Sources`] and [`Control`].
+//! `caller.rs` says who is calling, `access.rs` whether they may. Roles elsewhere
+//! in the program are reached through [`Sources`] and [`Control`].
 
 #![warn(missing_docs)]
 
+mod access;
 mod account;
 mod application;
 mod application_set;
@@ -15,19 +16,22 @@ mod audit;
 mod bootstrap;
 mod caller;
 mod cluster_service;
+mod cookie;
 mod credential;
 mod events;
 mod failure;
+mod logins;
 mod methods;
 mod notification;
 mod ports;
 mod project;
+mod projects;
 mod repocreds;
 mod repository;
+mod revocations;
 mod secret;
 mod serve;
 mod session;
-mod settings;
 mod settings_service;
 mod store;
 mod token;
@@ -36,6 +40,7 @@ mod version;
 use std::sync::Arc;
 
 use ::cluster::{Client, Randomness, Scope};
+use ::settings::SettingsStore;
 use gocompat::glob::list::{self, Mode};
 use tokio::net::TcpListener;
 
@@ -46,7 +51,9 @@ pub use ports::{
 pub use runtime::Shutdown;
 
 use apps::Apps;
-use settings::SettingsWatch;
+use logins::Logins;
+use projects::Projects;
+use revocations::Revocations;
 use store::Store;
 
 /// How an API server works.
@@ -87,6 +94,8 @@ pub struct Ports {
     pub control_plane: Client,
     /// The controller: both sides of Applications and their clusters.
     pub control: Arc<dyn Control>,
+    /// The settings, followed by whoever made the store.
+    pub settings: Arc<SettingsStore>,
 }
 
 /// See the module's comment. Shared by all requests.
@@ -95,20 +104,35 @@ pub struct ApiServer {
     ports: Ports,
     store: Store,
     apps: Apps,
-    settings: SettingsWatch,
+    projects: Projects,
+    settings: Arc<SettingsStore>,
+    logins: Logins,
+    revocations: Revocations,
 }
 
 impl ApiServer {
     /// Makes sure that the signing key, the admin's password and the project
-    /// `default` exist, and reads the settings.
+    /// `default` exist, and learns which tokens are revoked.
     ///
     /// # Errors
     /// When the control plane refuses to say or to store them.
     pub async fn start(options: Options, ports: Ports) -> Result<Self, BootstrapError> {
         let store = Store::new(ports.control_plane.clone(), &options.namespace);
-        let settings = bootstrap::bootstrap(&store).await?;
-        let apps = Apps::default();
-        Ok(Self { options, ports, store, apps, settings: SettingsWatch::new(settings) })
+        let settings = Arc::clone(&ports.settings);
+        bootstrap::bootstrap(&store, &settings).await?;
+        let revocations = revocations::load(&store)
+            .await
+            .map_err(|source| BootstrapError::Store { what: "the list of logouts", source })?;
+        Ok(Self {
+            options,
+            ports,
+            store,
+            apps: Apps::default(),
+            projects: Projects::default(),
+            settings,
+            logins: Logins::default(),
+            revocations,
+        })
     }
 
     /// Answers on this socket until shutdown.
@@ -116,7 +140,8 @@ impl ApiServer {
         let server = Arc::new(self);
         tokio::join!(
             shutdown.or_end(apps::follow(&server)),
-            shutdown.or_end(settings::follow(&server)),
+            shutdown.or_end(projects::follow(&server)),
+            shutdown.or_end(revocations::follow(&server)),
             serve::serve(&server, listener, shutdown),
         );
     }

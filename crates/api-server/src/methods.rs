@@ -16,6 +16,8 @@ use crate::{
 pub(crate) struct Call {
     pub(crate) server: Arc<ApiServer>,
     pub(crate) caller: Option<Caller>,
+    /// The gRPC path of the method: what it needs depends on it.
+    pub(crate) method: &'static str,
 }
 
 impl Call {
@@ -65,6 +67,10 @@ fn sessions(table: &mut Table<Call>) {
     table.unary(path, [get("/api/v1/account")], account::list);
     let path = "/account.AccountService/GetAccount";
     table.unary(path, [get("/api/v1/account/{name}")], account::get);
+    let path = "/account.AccountService/CreateToken";
+    table.unary(path, [post("/api/v1/account/{name}/token")], account::create_token);
+    let path = "/account.AccountService/DeleteToken";
+    table.unary(path, [delete("/api/v1/account/{name}/token/{id}")], account::delete_token);
     let path = "/cluster.SettingsService/Get";
     table.unary(path, [get("/api/v1/settings")], settings_service::get);
     let path = "/cluster.SettingsService/GetPlugins";

@@ -7,11 +7,13 @@ pub(crate) mod token;
 
 use std::collections::BTreeMap;
 
-use api::{AppProject, AppProjectList, Application, LabelSelector};
+use ::settings::Settings;
+use api::{AppProject, AppProjectList, Application};
 use engine::project::inherit::{GlobalProject, globals_of, inherit};
 use engine::project::{Gate, InvalidClass, ProjectClusters};
 use engine::windows::is_open;
 use jiff::Timestamp;
+use rbac::{action, resource};
 use serde_json::{Value, json};
 use wire::Status;
 use wire::message::application::LinksResponse;
@@ -26,7 +28,6 @@ use crate::audit::{Reason, note_project};
 use crate::events::{self, About};
 use crate::failure::{different, refused};
 use crate::methods::Call;
-use crate::settings::Settings;
 use crate::store::{PROJECTS, Store};
 use crate::{cluster_service, repository};
 
@@ -34,10 +35,12 @@ pub(crate) async fn list(call: Call, query: ProjectQuery) -> Result<AppProjectLi
     let projects = call.server.store.list::<AppProject>(&PROJECTS).await;
     let mut items = projects.map_err(|error| refused("could not list projects", &error))?;
     items.retain(|it| query.name.is_empty() || it.metadata.name == query.name);
+    let items = call.visible(resource::PROJECTS, items, |it| it.metadata.name.clone());
     Ok(AppProjectList { items: items.into_iter().map(shown).collect(), ..Default::default() })
 }
 
 pub(crate) async fn get(call: Call, query: ProjectQuery) -> Result<AppProject, Status> {
+    call.require(resource::PROJECTS, action::GET, &query.name)?;
     find(&call.server.store, &query.name).await
 }
 
@@ -46,6 +49,7 @@ pub(crate) async fn detailed(
     call: Call,
     query: ProjectQuery,
 ) -> Result<DetailedProjectsResponse, Status> {
+    call.require(resource::PROJECTS, action::GET, &query.name)?;
     let store = &call.server.store;
     let project = find(store, &query.name).await?;
     let globals = globals(&call, &project).await?;
@@ -68,6 +72,7 @@ pub(crate) async fn global(
     call: Call,
     query: ProjectQuery,
 ) -> Result<GlobalProjectsResponse, Status> {
+    call.require(resource::PROJECTS, action::GET, &query.name)?;
     let project = find(&call.server.store, &query.name).await?;
     Ok(GlobalProjectsResponse { items: globals(&call, &project).await? })
 }
@@ -77,6 +82,7 @@ pub(crate) async fn create(
     request: ProjectCreateRequest,
 ) -> Result<AppProject, Status> {
     let project = payload(request.project)?;
+    call.require(resource::PROJECTS, action::CREATE, &project.metadata.name)?;
     checked(&project).map_err(|status| {
         Status::new(status.code(), format!("error validating project: {}", status.message()))
     })?;
@@ -91,6 +97,7 @@ pub(crate) async fn create(
             if !request.upsert {
                 return Err(different("project", &json!(existing.spec), &json!(project.spec)));
             }
+            call.require(resource::PROJECTS, action::UPDATE, &project.metadata.name)?;
             replace(store, &existing, &project).await?
         }
         Err(error) => return Err(refused("could not create the project", &error)),
@@ -104,6 +111,7 @@ pub(crate) async fn update(
     request: ProjectUpdateRequest,
 ) -> Result<AppProject, Status> {
     let project = payload(request.project)?;
+    call.require(resource::PROJECTS, action::UPDATE, &project.metadata.name)?;
     checked(&project)?;
     let existing = find(&call.server.store, &project.metadata.name).await?;
     check_users(&call, &existing, &project)?;
@@ -113,6 +121,7 @@ pub(crate) async fn update(
 }
 
 pub(crate) async fn delete(call: Call, query: ProjectQuery) -> Result<EmptyResponse, Status> {
+    call.require(resource::PROJECTS, action::DELETE, &query.name)?;
     if query.name == api::names::DEFAULT_PROJECT {
         return Err(Status::invalid_argument(format!(
             "name '{}' is reserved and cannot be deleted",
@@ -134,6 +143,7 @@ pub(crate) async fn delete(call: Call, query: ProjectQuery) -> Result<EmptyRespo
 }
 
 pub(crate) async fn list_events(call: Call, query: ProjectQuery) -> Result<EventList, Status> {
+    call.require(resource::PROJECTS, action::GET, &query.name)?;
     let project = find(&call.server.store, &query.name).await?;
     let metadata = &project.metadata;
     let about = About { namespace: &metadata.namespace, name: &metadata.name, uid: &metadata.uid };
@@ -145,6 +155,7 @@ pub(crate) async fn sync_windows(
     call: Call,
     query: SyncWindowsQuery,
 ) -> Result<SyncWindowsResponse, Status> {
+    call.require(resource::PROJECTS, action::GET, &query.name)?;
     let project = find(&call.server.store, &query.name).await?;
     let now = Timestamp::now();
     let mut windows = Vec::new();
@@ -161,6 +172,7 @@ pub(crate) async fn links(
     call: Call,
     request: ListProjectLinksRequest,
 ) -> Result<LinksResponse, Status> {
+    call.require(resource::PROJECTS, action::GET, &request.name)?;
     find(&call.server.store, &request.name).await?;
     Ok(LinksResponse::default())
 }
@@ -208,17 +220,13 @@ async fn all_by_name(store: &Store) -> Result<BTreeMap<String, AppProject>, Stat
     Ok(all.into_iter().map(|it| (it.metadata.name.clone(), shown(it))).collect())
 }
 
-/// The setting `globalProjects` of argocd-cm; one that cannot be read is none.
+/// The setting `globalProjects`, as the rules of inheritance take it.
 fn global_settings(settings: &Settings) -> Vec<GlobalProject> {
-    let value = gocompat::yaml::to_value(settings.text("globalProjects")).unwrap_or_default();
-    let entry = |it: &Value| {
-        let selector = it.get("labelSelector").cloned().unwrap_or_else(|| json!({}));
-        Some(GlobalProject {
-            project_name: it.get("projectName")?.as_str()?.to_owned(),
-            label_selector: serde_json::from_value::<LabelSelector>(selector).ok()?,
-        })
-    };
-    value.as_array().into_iter().flatten().filter_map(entry).collect()
+    let entries = settings.global_projects.iter().map(|it| GlobalProject {
+        project_name: it.project_name.clone(),
+        label_selector: it.label_selector.clone(),
+    });
+    entries.collect()
 }
 
 /// A project by its name.

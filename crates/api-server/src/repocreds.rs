@@ -1,5 +1,6 @@
 //! Credentials for all repositories below an address: `repocreds.RepoCredsService`.
 
+use rbac::action;
 use serde_json::json;
 use wire::Status;
 use wire::message::repocreds::{
@@ -88,6 +89,7 @@ async fn all(
 ) -> Result<RepoCredsList, Status> {
     let all = credential::all(&call.server.store, label(purpose)).await?;
     let items = all.iter().map(|it| shown(&from_credential(it)));
+    let items = items.filter(|it| call.may(purpose.resource(), action::GET, &it.url));
     let items = items.filter(|it| query.url.is_empty() || it.url == query.url);
     Ok(RepoCredsList { items: items.collect(), ..RepoCredsList::default() })
 }
@@ -101,6 +103,7 @@ async fn add(
     if creds.url.is_empty() {
         return Err(Status::invalid_argument("must specify URL"));
     }
+    call.require(purpose.resource(), action::CREATE, &creds.url)?;
     let store = &call.server.store;
     let credential = to_credential(&creds, Credential::new(secret_name(purpose, &creds.url)));
     match credential::create(store, label(purpose), &credential).await {
@@ -126,6 +129,7 @@ async fn add(
 }
 
 async fn replace(call: &Call, purpose: Purpose, creds: RepoCreds) -> Result<RepoCreds, Status> {
+    call.require(purpose.resource(), action::UPDATE, &creds.url)?;
     let store = &call.server.store;
     match find(call, purpose, &creds.url).await? {
         Some(before) => {
@@ -144,6 +148,7 @@ async fn replace(call: &Call, purpose: Purpose, creds: RepoCreds) -> Result<Repo
 }
 
 async fn remove(call: &Call, purpose: Purpose, url: &str) -> Result<RepoCredsResponse, Status> {
+    call.require(purpose.resource(), action::DELETE, url)?;
     let Some(credential) = find(call, purpose, url).await? else {
         return Err(Status::not_found(format!("repository credentials {url:?} not found")));
     };

@@ -8,6 +8,7 @@ use engine::project::repo_url;
 use futures::StreamExt as _;
 use futures::stream;
 use jiff::Timestamp;
+use rbac::{action, resource};
 use serde_json::json;
 use wire::Status;
 use wire::message::cluster::ConnectionState;
@@ -17,6 +18,7 @@ use wire::message::repository::{
     RepoCreateRequest, RepoQuery, RepoResponse, RepoUpdateRequest, Repository, RepositoryList,
 };
 
+use crate::access::scoped;
 use crate::credential::{self, Credential, fnv};
 use crate::failure::{different, permission_denied, refused};
 use crate::methods::Call;
@@ -36,6 +38,14 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
+    /// What policies call it.
+    pub(crate) fn resource(self) -> &'static str {
+        match self {
+            Self::Read => resource::REPOSITORIES,
+            Self::Write => resource::WRITE_REPOSITORIES,
+        }
+    }
+
     fn label(self) -> &'static str {
         match self {
             Self::Read => "repository",
@@ -101,11 +111,15 @@ pub(crate) async fn validate_access(
     call: Call,
     query: RepoAccessQuery,
 ) -> Result<RepoResponse, Status> {
+    let object = scoped(&query.project, &query.repo);
+    call.require(resource::REPOSITORIES, action::CREATE, &object)?;
     test(&call, &asked(query)).await.map_err(|error| unreachable(&error))?;
     Ok(RepoResponse {})
 }
 
 pub(crate) async fn list_refs(call: Call, query: RepoQuery) -> Result<Refs, Status> {
+    let object = scoped(&query.app_project, &query.repo);
+    call.require(resource::REPOSITORIES, action::GET, &object)?;
     let refs = call.server.ports.sources.refs(&query.repo).await;
     let refs = refs.map_err(|error| Status::unknown(error.message))?;
     Ok(Refs { branches: refs.branches, tags: refs.tags })
@@ -123,6 +137,7 @@ pub(crate) async fn list_apps(
     call: Call,
     query: RepoAppsQuery,
 ) -> Result<RepoAppsResponse, Status> {
+    call.require(resource::REPOSITORIES, action::GET, &query.repo)?;
     let apps = call.server.ports.sources.list_apps(&query.repo, &query.revision).await;
     let apps = apps.map_err(|error| Status::unknown(error.message))?;
     let items = apps.into_iter().map(|(path, type_)| AppInfo { type_, path });
@@ -136,6 +151,8 @@ pub(crate) async fn app_details(
     let Some(source) = query.source else {
         return Err(Status::invalid_argument("missing payload in request"));
     };
+    let object = scoped(&query.app_project, &source.repo_url);
+    call.require(resource::REPOSITORIES, action::GET, &object)?;
     let details = call.server.ports.sources.details(&source).await;
     let details = details.map_err(|error| Status::unknown(error.message))?;
     let mut answer =
@@ -208,6 +225,7 @@ fn unreachable(error: &SourceError) -> Status {
 /// All repositories with the state of their connections, by project and address.
 async fn all(call: &Call, purpose: Purpose) -> Result<RepositoryList, Status> {
     let stored = credential::all(&call.server.store, purpose.label()).await?;
+    let stored = call.visible(purpose.resource(), stored, object_of);
     let tested = stream::iter(stored.iter().map(from_credential)).map(|repo| async move {
         let state = state_of(test(call, &repo).await.err());
         Repository { connection_state: state, ..shown(repo) }
@@ -232,10 +250,23 @@ fn state_of(error: Option<SourceError>) -> ConnectionState {
 }
 
 async fn one(call: &Call, purpose: Purpose, query: &RepoQuery) -> Result<Repository, Status> {
-    let credential = find(&call.server.store, purpose, query).await?;
+    let credential = visible(call, purpose, query).await?;
     let repo = from_credential(&credential);
     let state = state_of(test(call, &repo).await.err());
     Ok(Repository { connection_state: state, ..shown(repo) })
+}
+
+/// A repository that the caller may see; for others it is not there.
+async fn visible(call: &Call, purpose: Purpose, query: &RepoQuery) -> Result<Credential, Status> {
+    let credential = find(&call.server.store, purpose, query).await?;
+    if call.may(purpose.resource(), action::GET, &object_of(&credential)) {
+        return Ok(credential);
+    }
+    Err(permission_denied())
+}
+
+fn object_of(credential: &Credential) -> String {
+    scoped(credential.text("project"), credential.text("url"))
 }
 
 /// The repository of an address; among several of one address, that of the project.
@@ -262,6 +293,8 @@ async fn add(
     request: RepoCreateRequest,
 ) -> Result<Repository, Status> {
     let repo = payload(request.repo)?;
+    let object = scoped(&repo.project, &repo.repo);
+    call.require(purpose.resource(), action::CREATE, &object)?;
     if repo.project.is_empty() {
         test(call, &repo).await.map_err(|error| unreachable(&error))?;
     }
@@ -305,6 +338,7 @@ async fn add(
 }
 
 async fn replace(call: &Call, purpose: Purpose, repo: Repository) -> Result<Repository, Status> {
+    call.require(purpose.resource(), action::UPDATE, &scoped(&repo.project, &repo.repo))?;
     let store = &call.server.store;
     let all = credential::all(store, purpose.label()).await?;
     let before = all.into_iter().find(|it| {
@@ -328,7 +362,8 @@ async fn replace(call: &Call, purpose: Purpose, repo: Repository) -> Result<Repo
 
 async fn remove(call: &Call, purpose: Purpose, query: &RepoQuery) -> Result<RepoResponse, Status> {
     let store = &call.server.store;
-    let credential = find(store, purpose, query).await?;
+    let credential = visible(call, purpose, query).await?;
+    call.require(purpose.resource(), action::DELETE, &object_of(&credential))?;
     credential::delete(store, &credential).await?;
     call.server.ports.sources.credentials_changed().await;
     Ok(RepoResponse {})

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{FutureExt as _, StreamExt as _, stream};
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -17,9 +17,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tower::ServiceExt as _;
 use wire::{HttpBody, MESSAGE_LIMIT, Reply, Status, Table, error_body, http_status};
 
-use crate::caller::authenticate;
+use crate::caller::{
+    COOKIE, Caller, Knowledge, Stranger, authenticate, check, cookies, from_cookies,
+};
+use crate::cookie;
 use crate::methods::{Call, is_open, table};
-use crate::{ApiServer, Shutdown};
+use crate::store::PROJECTS;
+use crate::{ApiServer, Shutdown, session};
 
 /// A client has this long to send its headers.
 const HEADER_PATIENCE: Duration = Duration::from_secs(30);
@@ -28,6 +32,10 @@ const BODY_LIMIT: usize = MESSAGE_LIMIT;
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 /// The first byte of a TLS greeting.
 const TLS_HANDSHAKE: u8 = 0x16;
+/// Tells a gRPC client the new token of a login that would end soon.
+const RENEWED: &str = "renew-token";
+/// Browsers may send the cookie over plain connections, which is all there is so far.
+const IS_SECURE: bool = false;
 
 struct Port {
     server: Arc<ApiServer>,
@@ -86,18 +94,83 @@ async fn answer(port: Arc<Port>, request: Request<HttpBody>) -> Response<HttpBod
     if request.uri().path() == "/healthz" {
         return plain(StatusCode::OK, "text/plain", b"ok".to_vec());
     }
+    if request.uri().path() == "/auth/logout" {
+        return port.log_out(request.headers()).await;
+    }
     port.rest(request).await.unwrap_or_else(|status| refusal(&status))
 }
 
+/// A call with the new token of a login that would end soon.
+struct Admitted {
+    call: Call,
+    renewed: Option<String>,
+}
+
 impl Port {
-    fn call(&self, method: &str, headers: &HeaderMap) -> Result<Call, Status> {
-        let settings = self.server.settings.current();
-        let caller = match authenticate(headers, &settings, Timestamp::now()) {
+    async fn admit(&self, method: &'static str, headers: &HeaderMap) -> Result<Admitted, Status> {
+        let caller = match self.authenticate(headers).await {
             Ok(caller) => Some(caller),
             Err(_) if is_open(method) => None,
-            Err(refusal) => return Err(refusal),
+            Err(_) if self.server.settings.current().session.anonymous_enabled => {
+                Some(Caller::default())
+            }
+            Err(stranger) => return Err(stranger.into()),
         };
-        Ok(Call { server: Arc::clone(&self.server), caller })
+        let renewal = caller.as_ref().and_then(|it| Some((it, it.renew_for?)));
+        let renewed = renewal.and_then(|(caller, lasts)| {
+            let subject = format!("{}:login", caller.name);
+            session::issue(&self.server, subject, lasts, String::new()).ok()
+        });
+        Ok(Admitted { call: Call { server: Arc::clone(&self.server), caller, method }, renewed })
+    }
+
+    /// A project's token may be newer than what the watch has told: then the project is read.
+    async fn authenticate(&self, headers: &HeaderMap) -> Result<Caller, Stranger> {
+        let refused = match self.known(|known| authenticate(headers, known)) {
+            Err(Stranger::NotInProject { project, why }) => (project, why),
+            decided => return decided,
+        };
+        let (project, why) = refused;
+        let Ok(Some(found)) = self.server.store.get(&PROJECTS, &project).await else {
+            return Err(Stranger::NotInProject { project, why });
+        };
+        self.server.projects.see(found);
+        self.known(|known| authenticate(headers, known))
+    }
+
+    fn known<T>(&self, ask: impl FnOnce(&Knowledge<'_>) -> T) -> T {
+        let settings = self.server.settings.current();
+        ask(&Knowledge {
+            settings: &settings,
+            is_revoked: &|id| self.server.revocations.contain(id),
+            project: &|name| self.server.projects.get(name),
+            now: Timestamp::now(),
+        })
+    }
+
+    /// Revokes the token of the cookie, empties the cookie and goes back to the start.
+    async fn log_out(&self, headers: &HeaderMap) -> Response<HttpBody> {
+        let Some(token) = from_cookies(headers) else {
+            let told = "Failed to retrieve ArgoCD auth token\n";
+            return plain(StatusCode::BAD_REQUEST, "text/plain", told.into());
+        };
+        if let Ok(caller) = self.known(|known| check(&token, known)) {
+            session::log_out(&self.server, &caller).await;
+        }
+        let url = self.server.settings.current().server.url.clone();
+        let host = headers.get("host").and_then(|it| it.to_str().ok()).unwrap_or_default();
+        let home = if url.is_empty() { format!("http://{host}") } else { url };
+        let mut response = plain(StatusCode::SEE_OTHER, "text/plain", Vec::new());
+        let answer = response.headers_mut();
+        if let Ok(home) = HeaderValue::from_str(home.trim_end_matches('/')) {
+            answer.insert(LOCATION, home);
+        }
+        for (name, _) in cookies(headers).into_iter().filter(|(it, _)| it.starts_with(COOKIE)) {
+            if let Ok(emptied) = HeaderValue::from_str(&format!("{name}=; Path=/")) {
+                answer.append(SET_COOKIE, emptied);
+            }
+        }
+        response
     }
 
     async fn grpc(&self, request: Request<HttpBody>) -> Response<HttpBody> {
@@ -106,10 +179,16 @@ impl Port {
             let name = path.trim_start_matches('/');
             return Status::unimplemented(format!("unknown method {name}")).into_http();
         };
-        match self.call(endpoint.path(), request.headers()) {
-            Ok(call) => endpoint.grpc(call, request).await,
-            Err(refusal) => refusal.into_http(),
+        let Admitted { call, renewed } = match self.admit(endpoint.path(), request.headers()).await
+        {
+            Ok(admitted) => admitted,
+            Err(refusal) => return refusal.into_http(),
+        };
+        let mut response = endpoint.grpc(call, request).await;
+        if let Some(token) = renewed.and_then(|it| HeaderValue::from_str(&it).ok()) {
+            response.headers_mut().insert(RENEWED, token);
         }
+        response
     }
 
     async fn rest(&self, request: Request<HttpBody>) -> Result<Response<HttpBody>, Status> {
@@ -117,17 +196,27 @@ impl Port {
         let Some(routed) = self.table.rest(&parts.method, parts.uri.path()) else {
             return Err(Status::not_found("Not Found"));
         };
-        let call = self.call(routed.endpoint.path(), &parts.headers)?;
+        let path = routed.endpoint.path();
+        let Admitted { call, mut renewed } = self.admit(path, &parts.headers).await?;
         check_content_type(&parts.method, &parts.headers)?;
         let body = if routed.has_body() { read(body).await? } else { Bytes::new() };
         let message = routed.message(parts.uri.query().unwrap_or_default(), &body);
         let message = message
             .map_err(|error| Status::invalid_argument(runtime::Chain(&error).to_string()))?;
         let is_sse = parts.headers.get("accept").is_some_and(|it| it == "text/event-stream");
-        Ok(match routed.endpoint.json(call, message).await? {
-            Reply::One(json) => plain(StatusCode::OK, "application/json", json),
+        let mut response = match routed.endpoint.json(call, message).await? {
+            Reply::One(json) => {
+                renewed = cookie::token_of_answer(path, &json).or(renewed);
+                plain(StatusCode::OK, "application/json", json)
+            }
             Reply::Many(answers) => streamed(answers, is_sse),
-        })
+        };
+        for line in renewed.iter().flat_map(|token| cookie::lines(token, IS_SECURE)) {
+            if let Ok(line) = HeaderValue::from_str(&line) {
+                response.headers_mut().append(SET_COOKIE, line);
+            }
+        }
+        Ok(response)
     }
 }
 

@@ -1,6 +1,11 @@
-//! Logging in: `session.SessionService`.
+//! Logging in and out: `session.SessionService`, and `/auth/logout`.
 
+use std::time::Duration;
+
+use ::settings::Settings;
+use ::settings::accounts::Capability;
 use jiff::Timestamp;
+use tokio::time::Instant;
 use wire::Status;
 use wire::message::session::{
     GetUserInfoRequest, GetUserInfoResponse, SessionCreateRequest, SessionDeleteRequest,
@@ -9,13 +14,16 @@ use wire::message::session::{
 
 use crate::ApiServer;
 use crate::bootstrap::uuid;
+use crate::caller::Caller;
 use crate::methods::Call;
-use crate::settings::Settings;
 use crate::token::{self, Claims, ISSUER};
 
 const NAME_LIMIT: usize = 32;
 /// What a password of nobody is compared with, so that it takes as long as one of somebody.
 const NOBODY: &str = "$2b$10$abcdefghijklmnopqrstuuDQjdCk8zQcL3rX5hJYdX0o6wq1mKp2a";
+/// A login takes at least this long and up to twice as long, right or wrong:
+/// its time tells nothing about the name.
+const DELAY: Duration = Duration::from_millis(500);
 
 pub(crate) async fn create(
     call: Call,
@@ -29,12 +37,20 @@ pub(crate) async fn create(
     if request.username.is_empty() || request.password.is_empty() {
         return Err(Status::unauthenticated("no credentials supplied"));
     }
+    let Ok(_place) = call.server.logins.places.try_acquire() else {
+        tracing::warn!("too many logins at once");
+        return Err(wrong());
+    };
     let settings = call.server.settings.current();
-    check_login(&settings, request.username.clone(), request.password).await?;
-    let lasts = i64::try_from(settings.session_duration().as_secs()).unwrap_or(i64::MAX);
-    let subject = format!("{}:login", request.username);
+    check_password(&call.server, &settings, &request.username, request.password).await?;
+    let lasts = i64::try_from(settings.session.lasts.as_secs()).unwrap_or(i64::MAX);
+    let subject = format!("{}:{}", request.username, Capability::Login.name());
     let token = issue(&call.server, subject, lasts, String::new())?;
     Ok(SessionResponse { token })
+}
+
+fn wrong() -> Status {
+    Status::unauthenticated("Invalid username or password")
 }
 
 /// Signs a token that is good for this many seconds; 0 is forever.
@@ -60,37 +76,67 @@ pub(crate) fn issue(
         iat: second(now),
         jti: id,
     };
-    Ok(token::sign(&claims, server.settings.current().signing_key()))
+    Ok(token::sign(&claims, server.settings.current().session.signing_key.bytes()))
 }
 
-async fn check_login(settings: &Settings, name: String, password: String) -> Result<(), Status> {
+/// Is this the password of that account, and may it be used?
+///
+/// # Errors
+/// In Argo CD's words.
+pub(crate) async fn check_password(
+    server: &ApiServer,
+    settings: &Settings,
+    name: &str,
+    password: String,
+) -> Result<(), Status> {
+    if password.is_empty() {
+        return Err(Status::unauthenticated("Blank passwords are not allowed"));
+    }
     if name.len() > NAME_LIMIT {
         let message = format!("Username is too long ({NAME_LIMIT} bytes max)");
         return Err(Status::invalid_argument(message));
     }
-    let account = settings.account(&name);
-    let hash = account.as_ref().and_then(|it| settings.password_hash(&it.name));
+    let ends = Instant::now() + DELAY + DELAY.mul_f64(server.options.random.next());
+    let checked = check_in_time(server, settings, name, password).await;
+    tokio::time::sleep_until(ends).await;
+    checked
+}
+
+async fn check_in_time(
+    server: &ApiServer,
+    settings: &Settings,
+    name: &str,
+    password: String,
+) -> Result<(), Status> {
+    if server.logins.is_barred(name, Instant::now()) {
+        tracing::warn!(user = name, "too many failed logins");
+        return Err(wrong());
+    }
+    let account = settings.account(name);
+    let hash = account.map(|it| it.password_hash.text()).filter(|it| !it.is_empty());
     let good = is_password(password, hash.unwrap_or(NOBODY).to_owned()).await;
     let Some(account) = account.filter(|_| good && hash.is_some()) else {
-        return Err(Status::unauthenticated("Invalid username or password"));
+        server.logins.failed(name, Instant::now());
+        return Err(wrong());
     };
-    if !account.enabled {
+    if !account.is_enabled {
         return Err(Status::unauthenticated(format!("Account {name} is disabled")));
     }
-    if !account.capabilities.iter().any(|it| it == "login") {
+    if !account.can(Capability::Login) {
         let message = format!("Account {name} does not have login capability");
         return Err(Status::unauthenticated(message));
     }
+    server.logins.succeeded(name);
     Ok(())
 }
 
 /// Compares off the async workers: bcrypt takes a tenth of a second on purpose.
-pub(crate) async fn is_password(password: String, hash: String) -> bool {
+async fn is_password(password: String, hash: String) -> bool {
     let compared = tokio::task::spawn_blocking(move || bcrypt::verify(password, &hash));
     matches!(compared.await, Ok(Ok(true)))
 }
 
-/// Nothing to forget here; the client throws its token away.
+/// The answer empties the cookie; the token itself is revoked by `/auth/logout`.
 pub(crate) async fn delete(_: Call, _: SessionDeleteRequest) -> Result<SessionResponse, Status> {
     Ok(SessionResponse::default())
 }
@@ -99,10 +145,28 @@ pub(crate) async fn user_info(
     call: Call,
     _: GetUserInfoRequest,
 ) -> Result<GetUserInfoResponse, Status> {
-    Ok(call.caller.map_or_else(GetUserInfoResponse::default, |caller| GetUserInfoResponse {
-        logged_in: true,
+    let caller = call.caller.unwrap_or_default();
+    Ok(GetUserInfoResponse {
+        logged_in: !caller.name.is_empty(),
         username: caller.name,
-        iss: caller.claims.iss,
-        groups: Vec::new(),
-    }))
+        iss: caller.issuer,
+        groups: caller.groups,
+    })
+}
+
+/// Ends the session of this caller for good.
+pub(crate) async fn log_out(server: &ApiServer, caller: &Caller) {
+    let now = Timestamp::now().as_second();
+    let Some(expires_at) = caller.expires_at.filter(|it| *it > now) else { return };
+    if caller.token_id.is_empty() {
+        return;
+    }
+    let revoked = crate::revocations::revoke(server, &caller.token_id, expires_at, now).await;
+    match revoked {
+        Ok(()) => tracing::info!(user = caller.name, "logged out"),
+        Err(error) => tracing::warn!(
+            user = caller.name, error = %error.in_one_line(),
+            "a logout is known to this process only: could not store it"
+        ),
+    }
 }

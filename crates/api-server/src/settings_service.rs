@@ -1,38 +1,89 @@
 //! What clients may know of the settings: `cluster.SettingsService`.
 
+use ::settings::Settings as Current;
 use wire::Status;
-use wire::message::settings::{Help, Settings, SettingsPluginsResponse, SettingsQuery};
+use wire::message::settings::{
+    Connector, DexConfig, GoogleAnalyticsConfig, Help, OidcConfig, Settings,
+    SettingsPluginsResponse, SettingsQuery,
+};
 
 use crate::methods::Call;
 
-const TRACKING_LABEL: &str = "app.kubernetes.io/instance";
-
 pub(crate) async fn get(call: Call, _: SettingsQuery) -> Result<Settings, Status> {
     let settings = call.server.settings.current();
-    let or = |key: &str, default: &str| {
-        let text = settings.text(key);
-        if text.is_empty() { default.to_owned() } else { text.to_owned() }
-    };
-    let known = call.caller.is_some();
-    Ok(Settings {
-        url: or("url", ""),
-        app_label_key: or("application.instanceLabelKey", TRACKING_LABEL),
-        status_badge_enabled: settings.text("statusbadge.enabled") == "true",
-        status_badge_root_url: or("statusbadge.url", ""),
-        google_analytics: Some(Default::default()),
-        help: Some(Help {
-            chat_url: or("help.chatUrl", ""),
-            chat_text: or("help.chatText", ""),
-            binary_urls: Default::default(),
+    let is_known = call.caller.as_ref().is_some_and(|it| !it.name.is_empty());
+    let mut shown = for_everybody(&settings);
+    shown.controller_namespace = call.server.options.namespace.clone();
+    if is_known {
+        shown.installation_id = settings.tracking.installation_id.clone();
+        let versions = settings.rendering.kustomize_versions.keys();
+        shown.kustomize_versions = versions.cloned().collect();
+    }
+    Ok(shown)
+}
+
+/// The login page needs these before anybody is logged in.
+fn for_everybody(settings: &Current) -> Settings {
+    let ui = &settings.ui;
+    Settings {
+        url: settings.server.url.clone(),
+        additional_urls: settings.server.additional_urls.clone(),
+        app_label_key: settings.tracking.label_key.clone(),
+        tracking_method: settings.tracking.method.name().to_owned(),
+        status_badge_enabled: ui.badges_enabled,
+        status_badge_root_url: ui.badge_url.clone(),
+        google_analytics: Some(GoogleAnalyticsConfig {
+            tracking_id: ui.analytics_id.clone(),
+            anonymize_users: ui.analytics_are_anonymous,
         }),
-        user_logins_disabled: settings.accounts().iter().all(|it| !it.enabled),
-        password_pattern: or("passwordPattern", "^.{8,32}$"),
-        tracking_method: or("application.resourceTrackingMethod", "annotation"),
-        exec_enabled: settings.text("exec.enabled") == "true",
-        controller_namespace: call.server.options.namespace.clone(),
-        installation_id: if known { or("installationID", "") } else { String::new() },
+        help: Some(Help {
+            chat_url: ui.chat_url.clone(),
+            chat_text: ui.chat_text.clone(),
+            binary_urls: ui.downloads.clone(),
+        }),
+        user_logins_disabled: settings.accounts.values().all(|it| !it.is_enabled),
+        password_pattern: settings.session.password_pattern.clone(),
+        ui_css_url: ui.css_url.clone(),
+        ui_banner_content: ui.banner_content.clone(),
+        ui_banner_url: ui.banner_url.clone(),
+        ui_banner_permanent: ui.banner_is_permanent,
+        ui_banner_position: ui.banner_position.clone(),
+        ui_login_button_text: ui.login_button_text.clone(),
+        resource_view_enabled: ui.shows_resources,
+        exec_enabled: settings.server.exec_enabled,
+        impersonation_enabled: settings.server.impersonation_enabled,
         sync_with_replace_allowed: true,
+        dex_config: dex(settings),
+        oidc_config: oidc(settings),
         ..Settings::default()
+    }
+}
+
+fn dex(settings: &Current) -> Option<DexConfig> {
+    let connectors =
+        settings.sso.dex["connectors"].as_array().filter(|_| settings.sso.has_dex())?;
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let connectors = connectors.iter().map(|it| Connector {
+        name: text(&it["name"]),
+        type_: text(&it["type"]),
+        id: text(&it["id"]),
+    });
+    Some(DexConfig {
+        connectors: connectors.collect(),
+        dex_auth_connector_id: settings.sso.dex_connector.clone(),
+    })
+}
+
+fn oidc(settings: &Current) -> Option<OidcConfig> {
+    let oidc = settings.sso.oidc.as_ref()?;
+    Some(OidcConfig {
+        name: oidc.name.clone(),
+        issuer: oidc.issuer.clone(),
+        client_id: oidc.client_id.clone(),
+        cli_client_id: oidc.cli_client_id.clone(),
+        scopes: oidc.requested_scopes.clone(),
+        enable_pkce_authentication: oidc.uses_pkce,
+        ..OidcConfig::default()
     })
 }
 

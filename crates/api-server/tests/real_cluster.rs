@@ -22,6 +22,7 @@ use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
 use object::{GroupVersionKind, Object};
 use serde_json::{Value, json};
+use settings::SettingsStore;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tonic::client::Grpc;
@@ -245,7 +246,14 @@ async fn start(client: Client, shutdown: Shutdown) -> String {
     };
     cluster.ready().await;
     let control = Arc::new(OneObject(cluster));
-    let ports = Ports { sources: Arc::new(OnePath), control_plane: client, control };
+    let settings = SettingsStore::load(&client, NAMESPACE).await.expect("the settings");
+    let settings = Arc::new(settings);
+    let follower = (Arc::clone(&settings), client.clone());
+    tokio::spawn(async move {
+        let (settings, client) = follower;
+        settings.follow(&client, NAMESPACE, &Randomness::of_this_process()).await;
+    });
+    let ports = Ports { sources: Arc::new(OnePath), control_plane: client, control, settings };
     let server = ApiServer::start(options, ports).await.expect("an API server");
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address").to_string();

@@ -7,21 +7,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use cluster::{Access, ApiKind, Client, Cluster, Randomness, StoreOptions, Tagged};
+use cluster::{Access, Client, Cluster, Randomness, StoreOptions, Tagged};
 use controller::{Controller, PollOptions, Ports};
-use object::GroupVersionKind;
 use prometheus_client::registry::Registry;
 use repo_server::RepoServer;
 use runtime::{LogFormat, Shutdown, serve_metrics, start_logging};
+use settings::{Settings, SettingsStore};
 
 use crate::api::{ApiOptions, InProcessController, InProcessSources};
 use crate::repositories;
 use crate::sources::InProcess;
 
 const CONNECT_RETRY: Duration = Duration::from_secs(2);
-const SETTINGS: &str = "argocd-cm";
-const DEFAULT_POLL: Duration = Duration::from_secs(120);
-const DEFAULT_POLL_JITTER: Duration = Duration::from_secs(60);
 
 /// Flags and variables keep Argo CD's names where Argo CD has them.
 #[derive(Args)]
@@ -97,7 +94,9 @@ async fn start(options: Options) -> anyhow::Result<()> {
         .with_context(|| format!("could not open the data directory {}", data_dir.display()))?;
 
     let Some(client) = connect(&access, &shutdown).await else { return Ok(()) };
-    let poll = poll_options(&options, &client, &namespace).await;
+    let settings = SettingsStore::load(&client, &namespace).await;
+    let settings = Arc::new(settings.context("could not read the settings")?);
+    let poll = poll_options(&options, &settings.current());
     let cluster = Cluster::start_with(client.clone(), StoreOptions::new(tracked_by)).await?;
 
     let mut registry = Registry::default();
@@ -126,7 +125,7 @@ async fn start(options: Options) -> anyhow::Result<()> {
         server = access.server(), namespace, %metrics, took = ?began.elapsed(), "argosy runs"
     );
     let api_options = api_server::Options {
-        namespace,
+        namespace: namespace.clone(),
         application_namespaces: Vec::new(),
         random: Randomness::of_this_process(),
     };
@@ -137,11 +136,14 @@ async fn start(options: Options) -> anyhow::Result<()> {
     };
     let api_ports = api_server::Ports {
         sources: Arc::new(api_sources),
-        control_plane: client,
+        control_plane: client.clone(),
         control: Arc::new(InProcessController(Arc::clone(&controller))),
+        settings: Arc::clone(&settings),
     };
     let api = options.api.start(api_options, api_ports, &shutdown).await?;
-    tokio::join!(controller.run(&shutdown), api.run(), repositories);
+    let random = Randomness::of_this_process();
+    let follow = shutdown.or_end(settings.follow(&client, &namespace, &random));
+    tokio::join!(controller.run(&shutdown), api.run(), repositories, follow);
     tracing::info!("argosy ends");
     Ok(())
 }
@@ -168,30 +170,11 @@ async fn connect(access: &Access, shutdown: &Shutdown) -> Option<Client> {
 }
 
 /// Flags first, then argocd-cm, then Argo CD's defaults.
-async fn poll_options(options: &Options, client: &Client, namespace: &str) -> PollOptions {
-    let kind = ApiKind::known(&GroupVersionKind::parse("v1", "ConfigMap"), "configmaps", true);
-    let settings = match client.get(&kind, namespace, SETTINGS).await {
-        Ok(settings) => settings,
-        Err(error) => {
-            tracing::warn!(error = %runtime::Chain(&error), "could not read {SETTINGS}; using defaults");
-            None
-        }
-    };
-    let setting = |key: &str| {
-        let text = settings.as_ref()?.text(&["data", key])?;
-        duration(text)
-            .map_err(|error| tracing::warn!(key, error, "ignoring a setting of {SETTINGS}"))
-            .ok()
-    };
+fn poll_options(options: &Options, settings: &Settings) -> PollOptions {
+    let timeouts = &settings.timeouts;
     PollOptions {
-        every: options
-            .app_resync
-            .or_else(|| setting("timeout.reconciliation"))
-            .unwrap_or(DEFAULT_POLL),
-        jitter: options
-            .app_resync_jitter
-            .or_else(|| setting("timeout.reconciliation.jitter"))
-            .unwrap_or(DEFAULT_POLL_JITTER),
+        every: options.app_resync.unwrap_or(timeouts.reconciliation),
+        jitter: options.app_resync_jitter.unwrap_or(timeouts.reconciliation_jitter),
     }
 }
 

@@ -5,12 +5,14 @@
 
 use std::collections::BTreeMap;
 
+use ::settings::Settings;
 use api::Application;
 use engine::project::{Gate, Place, ProjectClusters};
 use jiff::Timestamp;
 use lua::bundled::actions as bundled;
 use lua::{ActionOffer, Impact, Operation, Surroundings, discover_actions, run_action};
 use object::{GroupKind, Object};
+use rbac::{action, resource};
 use serde_json::{Value, json};
 use wire::Status;
 use wire::message::application::{
@@ -24,7 +26,6 @@ use crate::failure::refused;
 use crate::methods::Call;
 use crate::ports::Destination;
 use crate::project::replacing;
-use crate::settings::Settings;
 use crate::store::FIELD_MANAGER;
 
 pub(crate) async fn list(
@@ -74,6 +75,9 @@ pub(crate) async fn run(
         project: request.project.clone(),
     };
     let subject = subject(&call, &asked).await?;
+    let (group, kind) = (request.group.as_deref().unwrap_or_default(), &request.kind);
+    let needed = format!("{}/{group}/{kind}/{}", action::ACTION, request.action);
+    call.require(resource::APPLICATIONS, &needed, &call.object_of(&subject.app))?;
     let settings = call.server.settings.current();
     let scripts = Scripts::of(&settings, &subject.object.group_kind());
     let parameters = request.resource_action_parameters.into_iter();
@@ -205,23 +209,8 @@ struct Scripts {
 
 impl Scripts {
     fn of(settings: &Settings, kind: &GroupKind) -> Option<Self> {
-        Self::in_key(settings, kind).or_else(|| Self::in_map(settings, kind))
-    }
-
-    /// `resource.customizations.actions.apps_Deployment`.
-    fn in_key(settings: &Settings, kind: &GroupKind) -> Option<Self> {
-        let GroupKind { group, kind } = kind;
-        let name = if group.is_empty() { kind.clone() } else { format!("{group}_{kind}") };
-        let text = settings.text(&format!("resource.customizations.actions.{name}"));
-        if text.is_empty() { None } else { Self::read(text) }
-    }
-
-    /// The older form: one mapping by `group/Kind` under `resource.customizations`.
-    fn in_map(settings: &Settings, kind: &GroupKind) -> Option<Self> {
-        let all = gocompat::yaml::to_value(settings.text("resource.customizations")).ok()?;
-        let GroupKind { group, kind } = kind;
-        let name = if group.is_empty() { kind.clone() } else { format!("{group}/{kind}") };
-        Self::read(all.get(&name)?.get("actions")?.as_str()?)
+        let custom = settings.resources.of_kind(&kind.group, &kind.kind)?;
+        if custom.actions.is_empty() { None } else { Self::read(&custom.actions) }
     }
 
     fn read(text: &str) -> Option<Self> {
@@ -296,7 +285,10 @@ mod tests {
     }
 
     fn settings(key: &str, text: &str) -> Settings {
-        Settings::new(&Value::Null, &json!({"data": {key: text}}))
+        let mut sources = ::settings::Sources::default();
+        let data = [(key.to_owned(), text.to_owned())].into();
+        sources.config_maps.insert(::settings::names::CONFIG.into(), data);
+        Settings::read(&sources)
     }
 
     #[track_caller]

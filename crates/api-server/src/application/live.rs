@@ -3,6 +3,7 @@
 use ::cluster::{Cluster, DeleteOptions, PatchKind, Propagation};
 use api::{Application, ApplicationTree, ResourceNode};
 use object::{GroupVersionKind, Object, ResourceKey};
+use rbac::action;
 use serde_json::Value;
 use wire::Status;
 use wire::message::application::{
@@ -60,6 +61,7 @@ pub(crate) async fn patch(
     request: ApplicationResourcePatchRequest,
 ) -> Result<ApplicationResourceResponse, Status> {
     let found = belonging(&call, &asked_to_patch(&request)).await?;
+    call.guard_object(&found.app, action::UPDATE, &found.node.resource_ref)?;
     let Some(how) = PatchKind::of_media_type(&request.patch_type) else {
         let message = format!("patch type {:?} is not supported", request.patch_type);
         return Err(Status::invalid_argument(message));
@@ -91,6 +93,7 @@ pub(crate) async fn delete(
     request: ApplicationResourceDeleteRequest,
 ) -> Result<ApplicationResponse, Status> {
     let found = belonging(&call, &asked_to_delete(&request)).await?;
+    call.guard_object(&found.app, action::DELETE, &found.node.resource_ref)?;
     let propagation = match (request.orphan.unwrap_or(false), request.force.unwrap_or(false)) {
         (true, _) => Propagation::Orphan,
         (false, true) => Propagation::Background,

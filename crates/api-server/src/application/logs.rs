@@ -7,14 +7,12 @@ use api::{ApplicationTree, ResourceNode, ResourceRef, Time};
 use futures::stream::{self, BoxStream};
 use futures::{Stream, StreamExt as _};
 use jiff::Timestamp;
+use rbac::{action, resource};
 use wire::Status;
 use wire::message::application::{ApplicationPodLogsQuery, LogEntry};
 
 use super::{find, live};
 use crate::methods::Call;
-
-/// Unless `server.maxPodLogsToRender` says otherwise.
-const PODS_AT_ONCE: usize = 10;
 
 /// A line and what is known about it.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +34,7 @@ pub(crate) async fn pod_logs(
     let until = until(&query)?;
     let namespace = query.app_namespace.as_deref();
     let app = find(&call, &query.name, namespace, query.project.as_deref()).await?;
+    call.require(resource::LOGS, action::GET, &call.object_of(&app))?;
     let tree = live::tree_of(&call, &app).await?;
     let destination = call.server.ports.control.destination(&app.spec.destination);
     let destination = destination.map_err(|why| {
@@ -45,8 +44,8 @@ pub(crate) async fn pod_logs(
     if pods.is_empty() {
         return Ok(stream::empty().boxed());
     }
-    let limit = call.server.settings.current().text("server.maxPodLogsToRender").parse();
-    if pods.len() > limit.unwrap_or(PODS_AT_ONCE) {
+    let limit = usize::try_from(call.server.settings.current().server.max_pod_logs);
+    if pods.len() > limit.unwrap_or_default() {
         return Err(Status::invalid_argument(
             "max pods to view logs are reached. Please provide more granular query",
         ));

@@ -6,6 +6,7 @@ use api::{
 };
 use engine::windows::{Blocked, Target, Trigger, Windows};
 use jiff::Timestamp;
+use rbac::{action, resource};
 use serde_json::json;
 use wire::Status;
 use wire::message::application::{
@@ -27,6 +28,14 @@ pub(crate) async fn sync(
 ) -> Result<Application, Status> {
     let namespace = request.app_namespace.as_deref();
     let app = find(&call, &request.name, namespace, request.project.as_deref()).await?;
+    let is_elsewhere = request.revision.as_ref().is_some_and(|it| {
+        !it.is_empty() && app.sources().iter().any(|source| source.target_revision != *it)
+    });
+    let settings = call.server.settings.current();
+    if !request.manifests.is_empty() || (is_elsewhere && settings.policies.revision_needs_override)
+    {
+        call.require(resource::APPLICATIONS, action::OVERRIDE, &call.object_of(&app))?;
+    }
     check_windows(&call, &app).await?;
     let policy = app.spec.sync_policy.clone().unwrap_or_default();
     let is_local = !request.manifests.is_empty();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use api::{Application, ApplicationList, RefreshType, names};
+use rbac::{action, resource};
 use serde_json::json;
 use tokio::sync::broadcast;
 use wire::Status;
@@ -79,8 +80,12 @@ pub(crate) async fn list(call: Call, query: ApplicationQuery) -> Result<Applicat
     let filter = Filter::new(&call, &query)?;
     let apps = call.server.apps.all();
     let newest = apps.iter().map(|it| version(it)).max();
-    let items =
-        apps.iter().filter(|it| filter.admits(it)).map(|it| shown(&call.server, (**it).clone()));
+    let may_see =
+        |app: &Application| call.may(resource::APPLICATIONS, action::GET, &call.object_of(app));
+    let items = apps
+        .iter()
+        .filter(|it| filter.admits(it) && may_see(it))
+        .map(|it| shown(&call.server, (**it).clone()));
     let mut list = ApplicationList { items: items.collect(), ..ApplicationList::default() };
     list.metadata.resource_version = newest.map(|it| it.to_string()).unwrap_or_default();
     Ok(list)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use api::ApplicationWatchEvent;
 use futures::{Stream, stream};
+use rbac::{action, resource};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use wire::Status;
@@ -60,7 +61,10 @@ impl Watch {
                     Err(RecvError::Closed) => return None,
                 },
             };
-            if self.filter.admits_news(&event.app) {
+            let object = self.call.object_of(&event.app);
+            if self.filter.admits_news(&event.app)
+                && self.call.may(resource::APPLICATIONS, action::GET, &object)
+            {
                 return Some(ApplicationWatchEvent {
                     type_: event.turn.as_str().into(),
                     application: shown(&self.call.server, Arc::unwrap_or_clone(event.app)),

@@ -2,6 +2,7 @@
 
 use api::{AppProject, Application, ApplicationSpec, names};
 use engine::project::{Gate, ProjectClusters};
+use rbac::{action, resource};
 use serde_json::{Value, json};
 use wire::Status;
 use wire::message::application::{
@@ -27,6 +28,7 @@ pub(crate) async fn create(
     let mut app = request.application;
     let namespace = checked_namespace(&call, Some(&app.metadata.namespace))?;
     app.metadata.namespace.clone_from(&namespace);
+    call.require(resource::APPLICATIONS, action::CREATE, &call.object_of(&app))?;
     let project = crate::project::of(&call, &app).await?;
     validate(&call, &mut app, &project, request.validate.unwrap_or(true))
         .await
@@ -55,6 +57,7 @@ pub(crate) async fn create(
             "existing application spec is different, use upsert flag to force update",
         ));
     }
+    call.require(resource::APPLICATIONS, action::UPDATE, &call.object_of(&app))?;
     store_update(&call, &app, Merge::IntoLabels).await
 }
 
@@ -99,6 +102,8 @@ async fn validated_update(
     mut app: Application,
     render: bool,
 ) -> Result<Application, Status> {
+    // An Application that moves to another project must be welcome there.
+    call.require(resource::APPLICATIONS, action::UPDATE, &call.object_of(&app))?;
     let project = crate::project::of(call, &app).await?;
     validate(call, &mut app, &project, render)
         .await

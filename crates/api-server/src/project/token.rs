@@ -3,6 +3,7 @@
 use api::{AppProject, JwtToken};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rbac::{action, resource};
 use serde_json::{Value, json};
 use wire::Status;
 use wire::message::project::{
@@ -24,6 +25,7 @@ pub(crate) async fn create(
     call: Call,
     request: ProjectTokenCreateRequest,
 ) -> Result<ProjectTokenResponse, Status> {
+    call.require(resource::PROJECTS, action::UPDATE, &request.project)?;
     let (project, role) = (&request.project, &request.role);
     let id = match request.id.as_str() {
         "" => uuid().ok_or_else(|| Status::internal("the system gives no random numbers"))?,
@@ -57,6 +59,7 @@ pub(crate) async fn delete(
     call: Call,
     request: ProjectTokenDeleteRequest,
 ) -> Result<EmptyResponse, Status> {
+    call.require(resource::PROJECTS, action::UPDATE, &request.project)?;
     for _ in 0..ATTEMPTS {
         let before = read(&call, &request.project).await?;
         let mut tokens = tokens(&before, &request.role);
