@@ -24,13 +24,15 @@ pub mod three_way;
 use std::borrow::Cow;
 use std::fmt;
 
-use api::names;
+use api::{Application, ResourceIgnoreDifferences, names};
 use object::Object;
+use object::fields::{differing_leaf, unsettled};
 use object::schema::Schema;
 use serde_json::{Map, Value};
 
+use crate::finding::Finding;
 use crate::marks;
-use ignore::Ignoring;
+use ignore::{Ignoring, StatusOf};
 pub use respect::respecting;
 
 /// How objects are compared: settings and the application's own wishes, read
@@ -62,6 +64,39 @@ impl Default for Comparing {
             instance_label: None,
             schema: Cow::Borrowed(Schema::builtin()),
         }
+    }
+}
+
+/// What the settings of an installation say about comparing.
+#[derive(Clone, Debug, Default)]
+pub struct CompareSettings {
+    /// `resource.customizations.ignoreDifferences.*`; the group and kind `*` for all.
+    pub ignore: Vec<ResourceIgnoreDifferences>,
+    /// `ignoreResourceStatusField`.
+    pub status: StatusOf,
+    /// `ignoreAggregatedRoles`.
+    pub ignores_aggregated_roles: bool,
+    /// The label that also tracks, if tracking is by annotation.
+    pub instance_label: Option<String>,
+}
+
+impl Comparing {
+    /// How the objects of `app` are compared. What cannot be understood is a
+    /// finding.
+    #[must_use]
+    pub fn of(app: &Application, settings: &CompareSettings) -> (Self, Vec<Finding>) {
+        let (ignoring, findings) =
+            Ignoring::of(&app.spec.ignore_differences, &settings.ignore, settings.status);
+        let policy = app.spec.sync_policy.as_ref();
+        let comparing = Self {
+            ignoring,
+            ignores_aggregated_roles: settings.ignores_aggregated_roles,
+            applies_server_side: policy
+                .is_some_and(|it| it.sync_options.iter().any(|it| it == "ServerSideApply=true")),
+            instance_label: settings.instance_label.clone(),
+            ..Self::default()
+        };
+        (comparing, findings)
     }
 }
 
@@ -118,7 +153,28 @@ impl fmt::Display for Difference {
 /// All differences, in path order. Empty means Synced.
 #[must_use]
 pub fn diff(want: &Object, live: &Object, comparing: &Comparing) -> Vec<Difference> {
+    if is_settled(want, live, comparing) {
+        return Vec::new();
+    }
     sides(want, live, comparing).differences()
+}
+
+/// Is it plain that nothing differs? Nearly every object of nearly every look
+/// is as git wants it, word for word, and needs no prediction.
+///
+/// So it is when every leaf that git states is live and what we applied last is
+/// what git states now. "No" only means that a closer look is needed.
+#[must_use]
+pub fn is_settled(want: &Object, live: &Object, comparing: &Comparing) -> bool {
+    let of = structured::type_of(want, &comparing.schema);
+    let value = |object: &Object| Value::Object(object.fields().clone());
+    let (want_value, live_value) = (value(want), value(live));
+    if comparing.is_server_side(want, live) {
+        let (owned, _) = structured::owned(live, &comparing.manager);
+        return matches!(unsettled(&want_value, &live_value, &owned, of), Ok(None));
+    }
+    matches!(differing_leaf(&want_value, &live_value, of), Ok(None))
+        && three_way::last_applied(live).is_none_or(|it| three_way::same(&it, want))
 }
 
 /// The two objects to compare. What cannot be predicted in the way asked for is

@@ -32,7 +32,7 @@ pub use compare::{
     Compared, Comparison, Facts, Rules, Scope, Verdict, compare, observe, wanted_keys,
 };
 pub use decide::{Decision, HealBackoff, Hold, decide};
-pub use diff::{Comparing, Sides};
+pub use diff::{CompareSettings, Comparing, Sides};
 pub use finding::{Concern, Finding};
 pub use health::{Health, HealthCode, HealthRules, health};
 pub use marks::Phase;

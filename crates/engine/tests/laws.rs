@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::{Application, SyncOperation};
-use engine::diff::{diff, sides, three_way::LAST_APPLIED};
+use engine::diff::{diff, is_settled, sides, three_way::LAST_APPLIED};
 use engine::health::BuiltinOnly;
 use engine::{
     Action, Comparing, Comparison, Facts, Look, Move, Outcome, Progress, Rules, Scope, Step,
@@ -78,6 +78,19 @@ proptest! {
         let predicted = Object::from_value(predicted).expect("an object");
         let applied = remembering(predicted, &want);
         prop_assert_eq!(diff(&want, &applied, &comparing), vec![]);
+    }
+
+    /// The quick answer is never another than the careful one.
+    #[test]
+    fn what_is_plainly_settled_does_not_differ((want, live) in two(), last in object()) {
+        for live in [live.clone(), want.clone(), remembering(live, &last), remembering(want.clone(), &want)] {
+            let comparing = Comparing::default();
+            if is_settled(&want, &live, &comparing) {
+                prop_assert_eq!(sides(&want, &live, &comparing).differences(), vec![]);
+            }
+        }
+        let remembered = remembering(want.clone(), &want);
+        prop_assert!(is_settled(&want, &remembered, &Comparing::default()));
     }
 
     #[test]

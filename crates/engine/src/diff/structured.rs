@@ -45,7 +45,7 @@ pub(super) fn type_of<'s>(object: &Object, schema: &'s Schema) -> Type<'s> {
 }
 
 /// What our applies own, and what everybody else does.
-fn owned(live: &Object, manager: &str) -> (FieldSet, FieldSet) {
+pub(super) fn owned(live: &Object, manager: &str) -> (FieldSet, FieldSet) {
     let mut ours = FieldSet::new();
     let mut others = FieldSet::new();
     for entry in live.list(&["metadata", "managedFields"]) {

@@ -2,7 +2,6 @@
 
 use serde_json::json;
 
-use super::ignore::StatusOf;
 use super::*;
 use three_way::LAST_APPLIED;
 
@@ -203,4 +202,21 @@ fn respected_fields_keep_their_live_values() {
     let written = respecting(&want, &live, &ignoring(&rule));
     assert_eq!(written.at(&["spec"]), Some(&json!({"replicas": 5, "paused": true})));
     assert_eq!(written.at(&["status"]), None);
+}
+
+#[test]
+fn an_application_is_compared_by_its_own_rules_and_those_of_the_settings() {
+    let rule = |pointer: &str| ResourceIgnoreDifferences {
+        kind: "ConfigMap".into(),
+        json_pointers: vec![pointer.into()],
+        ..ResourceIgnoreDifferences::default()
+    };
+    let mut app = Application::named("argocd", "web");
+    app.spec.ignore_differences = vec![rule("/data/a")];
+    let settings = CompareSettings { ignore: vec![rule("/data/b")], ..CompareSettings::default() };
+    let (comparing, findings) = Comparing::of(&app, &settings);
+    assert_eq!(findings, []);
+    let want = config_map(&json!({"data": {"a": "1", "b": "1", "c": "1"}}));
+    let live = config_map(&json!({"data": {"a": "0", "b": "0", "c": "0"}}));
+    check_with(&comparing, &want, &live, &["/data/c"]);
 }

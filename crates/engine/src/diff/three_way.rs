@@ -35,6 +35,20 @@ pub fn sides(last_applied: Option<&Object>, want: &Object, live: &Object) -> Sid
         })
 }
 
+/// Are they the same, but for a namespace that one of them leaves out?
+pub(super) fn same(one: &Object, other: &Object) -> bool {
+    let metadata = |it: &Object| {
+        let mut metadata = it.fields().get("metadata").and_then(Value::as_object).cloned();
+        metadata.iter_mut().for_each(|it| drop(it.remove("namespace")));
+        metadata
+    };
+    let rest = |it: &Object| it.fields().keys().filter(|name| *name != "metadata").count();
+    let agree = |(name, value): (&String, &Value)| {
+        name == "metadata" || other.fields().get(name) == Some(value)
+    };
+    metadata(one) == metadata(other) && rest(one) == rest(other) && one.fields().iter().all(agree)
+}
+
 fn try_sides(before: &Object, want: &Object, live: &Object) -> Option<Sides> {
     let kind = before.group_version_kind();
     if !typed::is_known(&kind) {
