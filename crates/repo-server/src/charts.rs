@@ -5,13 +5,16 @@ use std::io::Read as _;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use futures::FutureExt as _;
 use gix::ObjectId;
 use render::tree::{MemoryTree, TreePath};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::credentials::Trust;
+use crate::flight::Flights;
 use crate::http::{self, authorize};
+use crate::listing::Listing;
 use crate::server::Inner;
 use crate::{FetchError, Freshness, RepoUrl, TargetRevision};
 
@@ -49,12 +52,13 @@ pub(crate) struct FetchedChart {
 /// What is known of chart repositories.
 #[derive(Default)]
 pub(crate) struct Charts {
-    indexes: Mutex<HashMap<String, (Instant, Arc<Index>)>>,
+    indexes: Mutex<HashMap<String, Arc<Listing<Index>>>>,
+    fetches: Flights<ChartKey, Result<Arc<FetchedChart>, FetchError>>,
     /// The most recently used last.
     fetched: Mutex<Vec<(ChartKey, Arc<FetchedChart>)>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct ChartKey {
     repo: String,
     name: String,
@@ -137,34 +141,31 @@ impl Index {
 impl Inner {
     /// The index of a repository, asked for unless a fresh one is known.
     pub(crate) async fn index(
-        &self,
+        self: &Arc<Self>,
         repo: &RepoUrl,
         freshness: Freshness,
     ) -> Result<Arc<Index>, FetchError> {
-        let identity = repo.identity();
-        let known = {
-            let indexes = self.charts.indexes.lock().expect("nobody panics while looking up");
-            indexes.get(&identity).cloned()
+        let listing = {
+            let mut indexes = self.charts.indexes.lock().expect("nobody panics while looking up");
+            Arc::clone(indexes.entry(repo.identity()).or_default())
         };
-        if let (Some((asked, index)), Freshness::NotBefore(moment)) = (known, freshness)
-            && asked >= moment
-        {
-            return Ok(index);
-        }
-        let asked = Instant::now();
+        let ask = || {
+            let (inner, repo) = (Arc::clone(self), repo.clone());
+            async move { inner.ask_for_index(&repo).await }.boxed()
+        };
+        listing.get(freshness, ask).await
+    }
+
+    async fn ask_for_index(&self, repo: &RepoUrl) -> Result<Index, FetchError> {
         let limit = self.options.git.fetch_timeout;
         let (trust, url) = (self.book.current().for_repo(repo), repo.clone());
         let fetched = self.requests.run(limit, move |_| fetch_index(&url, &trust, limit)).await;
-        let index =
-            Arc::new(self.repository(repo).settle(fetched, "reading the index of", limit)?);
-        let mut indexes = self.charts.indexes.lock().expect("nobody panics while looking up");
-        indexes.insert(identity, (asked, Arc::clone(&index)));
-        Ok(index)
+        self.repository(repo).settle(fetched, "reading the index of", limit)
     }
 
     /// A chart in exactly this version.
     pub(crate) async fn chart(
-        &self,
+        self: &Arc<Self>,
         repo: &RepoUrl,
         name: &str,
         version: &str,
@@ -174,17 +175,32 @@ impl Inner {
         if let Some(chart) = self.charts.kept(&key) {
             return Ok(chart);
         }
+        let start = || {
+            let (inner, repo, key) = (Arc::clone(self), repo.clone(), key.clone());
+            async move { inner.fetch_chart(&repo, key).await }.boxed()
+        };
+        self.charts.fetches.join(key.clone(), start).await
+    }
+
+    async fn fetch_chart(
+        self: Arc<Self>,
+        repo: &RepoUrl,
+        key: ChartKey,
+    ) -> Result<Arc<FetchedChart>, FetchError> {
         // A version never changes, so any index that has it will do.
         let any = Instant::now().checked_sub(Duration::from_secs(3600));
         let freshness = any.map_or(Freshness::Latest, Freshness::NotBefore);
         let index = self.index(repo, freshness).await?;
-        let found = match index.find(repo, name, version) {
+        let found = match index.find(repo, &key.name, &key.version) {
             Ok(found) => found.clone(),
-            Err(_) => self.index(repo, Freshness::Latest).await?.find(repo, name, version)?.clone(),
+            Err(_) => {
+                let index = self.index(repo, Freshness::Latest).await?;
+                index.find(repo, &key.name, &key.version)?.clone()
+            }
         };
         let limit = self.options.git.fetch_timeout;
         let (trust, url) = (self.book.current().for_repo(repo), repo.clone());
-        let fetched = move |_: &_| fetch_chart(&url, &trust, &found, limit);
+        let fetched = move |_: &_| fetch_archive(&url, &trust, &found, limit);
         let fetched = self.requests.run(limit, fetched).await;
         let chart = self.repository(repo).settle(fetched, "fetching a chart from", limit)?;
         let chart = Arc::new(chart);
@@ -223,7 +239,7 @@ fn fetch_index(repo: &RepoUrl, trust: &Trust, limit: Duration) -> Result<Index, 
     Index::parse(&text).map_err(damaged)
 }
 
-fn fetch_chart(
+fn fetch_archive(
     repo: &RepoUrl,
     trust: &Trust,
     found: &ChartVersion,

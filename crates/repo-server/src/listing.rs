@@ -1,4 +1,5 @@
-//! The refs of one repository: asked once, shared by everyone.
+//! What a repository says it has (listed, or an index of charts): asked once,
+//! shared by everyone.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -6,29 +7,33 @@ use std::time::Instant;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, Shared, WeakShared};
 
-use crate::{FetchError, Freshness, RemoteRefs};
+use crate::{FetchError, Freshness};
 
-type Answer = Result<Arc<RemoteRefs>, FetchError>;
-type Flight = Shared<BoxFuture<'static, Answer>>;
+type Answer<T> = Result<Arc<T>, FetchError>;
+type Flight<T> = Shared<BoxFuture<'static, Answer<T>>>;
 
 /// The last answer, and the request under way.
-#[derive(Default)]
-pub(crate) struct Listing(Arc<Mutex<State>>);
+pub(crate) struct Listing<T>(Arc<Mutex<State<T>>>);
 
-#[derive(Default)]
-struct State {
-    last: Option<(Instant, Arc<RemoteRefs>)>,
-    under_way: Option<(Instant, WeakShared<BoxFuture<'static, Answer>>)>,
+struct State<T> {
+    last: Option<(Instant, Arc<T>)>,
+    under_way: Option<(Instant, WeakShared<BoxFuture<'static, Answer<T>>>)>,
 }
 
-impl Listing {
+impl<T> Default for Listing<T> {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(State { last: None, under_way: None })))
+    }
+}
+
+impl<T: Send + Sync + 'static> Listing<T> {
     /// An answer that is fresh enough: the last one, the one that is on its
     /// way, or a new one.
     pub(crate) async fn get(
         &self,
         freshness: Freshness,
-        ask: impl FnOnce() -> BoxFuture<'static, Result<RemoteRefs, FetchError>>,
-    ) -> Answer {
+        ask: impl FnOnce() -> BoxFuture<'static, Result<T, FetchError>>,
+    ) -> Answer<T> {
         let now = Instant::now();
         let not_before = match freshness {
             Freshness::NotBefore(moment) => moment.min(now),
@@ -37,7 +42,7 @@ impl Listing {
         let flight = {
             let mut state = self.0.lock().expect("nobody panics while looking up");
             match state.fresh_enough(not_before) {
-                Some(Fresh::Answer(refs)) => return Ok(refs),
+                Some(Fresh::Answer(listed)) => return Ok(listed),
                 Some(Fresh::Flight(flight)) => flight,
                 None => {
                     let flight = self.start(now, ask());
@@ -52,33 +57,33 @@ impl Listing {
     fn start(
         &self,
         asked: Instant,
-        request: BoxFuture<'static, Result<RemoteRefs, FetchError>>,
-    ) -> Flight {
+        request: BoxFuture<'static, Result<T, FetchError>>,
+    ) -> Flight<T> {
         let state = Arc::clone(&self.0);
         let remember = async move {
-            let refs = Arc::new(request.await?);
+            let listed = Arc::new(request.await?);
             let mut state = state.lock().expect("nobody panics while looking up");
             // A request that was overtaken by a later one brings old news.
             if state.last.as_ref().is_none_or(|(last, _)| *last <= asked) {
-                state.last = Some((asked, Arc::clone(&refs)));
+                state.last = Some((asked, Arc::clone(&listed)));
             }
-            Ok(refs)
+            Ok(listed)
         };
         remember.boxed().shared()
     }
 }
 
-enum Fresh {
-    Answer(Arc<RemoteRefs>),
-    Flight(Flight),
+enum Fresh<T> {
+    Answer(Arc<T>),
+    Flight(Flight<T>),
 }
 
-impl State {
-    fn fresh_enough(&self, not_before: Instant) -> Option<Fresh> {
-        if let Some((asked, refs)) = &self.last
+impl<T> State<T> {
+    fn fresh_enough(&self, not_before: Instant) -> Option<Fresh<T>> {
+        if let Some((asked, listed)) = &self.last
             && *asked >= not_before
         {
-            return Some(Fresh::Answer(Arc::clone(refs)));
+            return Some(Fresh::Answer(Arc::clone(listed)));
         }
         let (asked, flight) = self.under_way.as_ref()?;
         let flight = flight.upgrade()?;
@@ -95,9 +100,14 @@ mod tests {
     use futures::future::join_all;
 
     use super::*;
+    use crate::RemoteRefs;
 
     /// Asks `listing` and counts the requests that reach the server.
-    async fn ask(listing: &Listing, freshness: Freshness, requests: &Arc<AtomicUsize>) -> Answer {
+    async fn ask(
+        listing: &Listing<RemoteRefs>,
+        freshness: Freshness,
+        requests: &Arc<AtomicUsize>,
+    ) -> Answer<RemoteRefs> {
         let requests = Arc::clone(requests);
         let request = move || {
             async move {
@@ -132,7 +142,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_failure_is_shared_but_not_remembered() {
-        let listing = Listing::default();
+        let listing = Listing::<RemoteRefs>::default();
         let poll = Freshness::NotBefore(Instant::now());
         let fail = || {
             async {

@@ -14,7 +14,7 @@ use crate::git_tree::{DecodedTrees, GitTree};
 use crate::listing::Listing;
 use crate::remote::Remote;
 use crate::store::{Opened, Store};
-use crate::{CommitSha, FetchError};
+use crate::{CommitSha, FetchError, RemoteRefs};
 
 /// Commits whose trees to remember; a repository is polled at a few of them.
 const MAX_ROOTS: usize = 1000;
@@ -24,7 +24,7 @@ pub(crate) struct Repository {
     pub(crate) identity: String,
     pub(crate) remote: Remote,
     pub(crate) store: Store,
-    pub(crate) listing: Listing,
+    pub(crate) listing: Listing<RemoteRefs>,
     pub(crate) fetches: Flights<CommitSha, Result<(), FetchError>>,
     /// The trees of commits seen, to answer from the cache without the disk.
     roots: Mutex<HashMap<CommitSha, ObjectId>>,

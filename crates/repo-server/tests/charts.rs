@@ -109,6 +109,22 @@ async fn a_chart_is_found_by_version_or_range_and_rendered_with_values() {
 }
 
 #[tokio::test]
+async fn everyone_of_one_poll_shares_one_index() {
+    let (charts, (_data, server)) = (charts(), server());
+    let poll = Freshness::NotBefore(std::time::Instant::now());
+    let source = chart_source(&charts, "web", "1.*", "{}");
+    let asks = (0..20).map(|number| {
+        let mut query = ManifestQuery { freshness: poll, ..query(&source, Vec::new()) };
+        query.context.app_name = format!("app-{number}");
+        server.manifests(query)
+    });
+    for rendered in futures::future::join_all(asks).await {
+        assert_eq!(rendered.expect("manifests").commit, "1.1.0");
+    }
+    assert_eq!(charts.take_requests(), ["/r/index.yaml", "/r/web-1.1.0.tgz"]);
+}
+
+#[tokio::test]
 async fn what_is_missing_or_not_what_the_index_says_is_told() {
     let (charts, (_data, server)) = (charts(), server());
     let url = format!("{}/r", charts.url());
