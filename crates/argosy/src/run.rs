@@ -7,18 +7,21 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use cluster::{Access, Client, Cluster, Randomness, StoreOptions, Tagged};
-use controller::{Controller, PollOptions, Ports};
+use cluster::{Access, ApiKind, Client, Cluster, Randomness};
+use controller::{Controller, HealBackoff, PollOptions, Ports, store_options};
+use jiff::SignedDuration;
+use object::GroupVersionKind;
 use prometheus_client::registry::Registry;
 use repo_server::RepoServer;
 use runtime::{LogFormat, Shutdown, serve_metrics, start_logging};
-use settings::{Settings, SettingsStore};
+use settings::SettingsStore;
 
 use crate::api::{ApiOptions, InProcessController, InProcessSources};
 use crate::repositories;
 use crate::sources::InProcess;
 
 const CONNECT_RETRY: Duration = Duration::from_secs(2);
+const SETTINGS: &str = "argocd-cm";
 
 /// Flags and variables keep Argo CD's names where Argo CD has them.
 #[derive(Args)]
@@ -53,6 +56,33 @@ pub(crate) struct Options {
     /// Up to how much is added to that at random; default: timeout.reconciliation.jitter in argocd-cm
     #[arg(long, env = "ARGOCD_RECONCILIATION_JITTER", value_parser = duration)]
     app_resync_jitter: Option<Duration>,
+    /// Other namespaces that may hold Applications: names, globs, or regular expressions between slashes
+    #[arg(long, env = "ARGOCD_APPLICATION_NAMESPACES", value_delimiter = ',')]
+    application_namespaces: Vec<String>,
+    /// Seconds before the second attempt to heal the same drift
+    #[arg(
+        long,
+        env = "ARGOCD_APPLICATION_CONTROLLER_SELF_HEAL_BACKOFF_TIMEOUT_SECONDS",
+        default_value_t = 2
+    )]
+    self_heal_backoff_timeout_seconds: i64,
+    /// By how much each further wait before healing grows
+    #[arg(
+        long,
+        env = "ARGOCD_APPLICATION_CONTROLLER_SELF_HEAL_BACKOFF_FACTOR",
+        default_value_t = 3
+    )]
+    self_heal_backoff_factor: i32,
+    /// The longest wait before healing, in seconds
+    #[arg(
+        long,
+        env = "ARGOCD_APPLICATION_CONTROLLER_SELF_HEAL_BACKOFF_CAP_SECONDS",
+        default_value_t = 300
+    )]
+    self_heal_backoff_cap_seconds: i64,
+    /// Seconds after which a sync is terminated; 0 never
+    #[arg(long, env = "ARGOCD_APPLICATION_CONTROLLER_SYNC_TIMEOUT", default_value_t = 0)]
+    sync_timeout: u64,
     /// Applications looked at at the same time
     #[arg(long, env = "ARGOCD_APPLICATION_CONTROLLER_STATUS_PROCESSORS", default_value_t = 20)]
     status_processors: usize,
@@ -96,8 +126,8 @@ async fn start(options: Options) -> anyhow::Result<()> {
     let Some(client) = connect(&access, &shutdown).await else { return Ok(()) };
     let settings = SettingsStore::load(&client, &namespace).await;
     let settings = Arc::new(settings.context("could not read the settings")?);
-    let poll = poll_options(&options, &settings.current());
-    let cluster = Cluster::start_with(client.clone(), StoreOptions::new(tracked_by)).await?;
+    let controller_settings = controller_settings(&client, &namespace).await;
+    let cluster = Cluster::start_with(client.clone(), store_options(&controller_settings)).await?;
 
     let mut registry = Registry::default();
     let sources = Arc::new(InProcess::new(repo_server));
@@ -106,18 +136,27 @@ async fn start(options: Options) -> anyhow::Result<()> {
     }
     let repositories =
         repositories::keep(sources.clone(), client.clone(), namespace.clone(), shutdown.clone());
-    let ports =
-        Ports { sources: sources.clone(), control_plane: client.clone(), cluster: cluster.clone() };
+    let ports = Ports { sources: sources.clone(), control_plane: client.clone(), cluster };
+    let application_namespaces = application_namespaces(&options);
     let controller_options = controller::Options {
         namespace: namespace.clone(),
         workers: options.status_processors,
         parallel_writes: options.kubectl_parallelism_limit,
-        poll,
+        application_namespaces: application_namespaces.clone(),
+        heal_backoff: HealBackoff {
+            first: SignedDuration::from_secs(options.self_heal_backoff_timeout_seconds),
+            factor: options.self_heal_backoff_factor,
+            most: SignedDuration::from_secs(options.self_heal_backoff_cap_seconds),
+        },
+        sync_timeout: Some(Duration::from_secs(options.sync_timeout)).filter(|it| !it.is_zero()),
+        poll: PollOptions { every: options.app_resync, jitter: options.app_resync_jitter },
         random: Randomness::of_this_process(),
     };
-    let controller = Arc::new(Controller::new(controller_options, ports, &mut registry));
+    let controller = Controller::new(controller_options, controller_settings, ports, &mut registry);
+    let controller = Arc::new(controller);
+    let probed = Arc::clone(&controller);
     let probe = Arc::new(move || {
-        cluster.is_ready().then_some(()).ok_or_else(|| "the first list is not complete".into())
+        probed.is_ready().then_some(()).ok_or_else(|| "the first list is not complete".into())
     });
     let metrics = SocketAddr::new(options.metrics_address, options.metrics_port);
     let metrics = serve_metrics(metrics, Arc::new(registry), probe, shutdown.clone()).await?;
@@ -126,7 +165,7 @@ async fn start(options: Options) -> anyhow::Result<()> {
     );
     let api_options = api_server::Options {
         namespace: namespace.clone(),
-        application_namespaces: Vec::new(),
+        application_namespaces,
         random: Randomness::of_this_process(),
     };
     let api_sources = InProcessSources {
@@ -146,6 +185,11 @@ async fn start(options: Options) -> anyhow::Result<()> {
     tokio::join!(controller.run(&shutdown), api.run(), repositories, follow);
     tracing::info!("argosy ends");
     Ok(())
+}
+
+fn application_namespaces(options: &Options) -> Vec<String> {
+    let namespaces = options.application_namespaces.iter().map(|it| it.trim().to_owned());
+    namespaces.filter(|it| !it.is_empty()).collect()
 }
 
 async fn access(options: &Options) -> anyhow::Result<Access> {
@@ -169,13 +213,20 @@ async fn connect(access: &Access, shutdown: &Shutdown) -> Option<Client> {
     }
 }
 
-/// Flags first, then argocd-cm, then Argo CD's defaults.
-fn poll_options(options: &Options, settings: &Settings) -> PollOptions {
-    let timeouts = &settings.timeouts;
-    PollOptions {
-        every: options.app_resync.unwrap_or(timeouts.reconciliation),
-        jitter: options.app_resync_jitter.unwrap_or(timeouts.reconciliation_jitter),
-    }
+/// What argocd-cm says; the defaults if there is none or it cannot be read.
+async fn controller_settings(client: &Client, namespace: &str) -> controller::Settings {
+    let kind = ApiKind::known(&GroupVersionKind::parse("v1", "ConfigMap"), "configmaps", true);
+    let map = match client.get(&kind, namespace, SETTINGS).await {
+        Ok(Some(map)) => map,
+        Ok(None) => return controller::Settings::default(),
+        Err(error) => {
+            tracing::warn!(error = %runtime::Chain(&error), "could not read {SETTINGS}; using defaults");
+            return controller::Settings::default();
+        }
+    };
+    let data = map.at(&["data"]).cloned().unwrap_or_default();
+    // What cannot be read is told by the controller, which reads it again.
+    controller::Settings::read(&serde_json::from_value(data).unwrap_or_default()).0
 }
 
 fn data_dir(options: &Options) -> anyhow::Result<PathBuf> {
@@ -189,11 +240,6 @@ fn data_dir(options: &Options) -> anyhow::Result<PathBuf> {
         .context(
             "there is no home directory to store repositories in; name a folder with --data-dir",
         )
-}
-
-fn tracked_by(object: &Tagged<'_>) -> Option<String> {
-    let id = object.annotation(api::names::ANNOTATION_TRACKING_ID)?;
-    id.split_once(':').map(|(instance, _)| instance.to_owned())
 }
 
 /// A Go duration, or a bare number of seconds, as Argo CD's settings have it.

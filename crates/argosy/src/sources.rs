@@ -105,6 +105,7 @@ impl Sources for InProcess {
             freshness: translated(request.freshness),
             context: RenderContext {
                 project: request.project,
+                tracking: request.tracking,
                 capabilities,
                 ..self.context(request.instance, request.namespace)
             },

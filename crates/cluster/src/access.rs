@@ -72,6 +72,18 @@ impl Access {
         })
     }
 
+    /// Uses a kubeconfig that is already in memory.
+    pub(crate) async fn from_kubeconfig_value(
+        kubeconfig: serde_json::Value,
+    ) -> Result<Self, AccessError> {
+        let unusable = |source| AccessError::UseContext { context: None, source };
+        let kubeconfig: Kubeconfig =
+            serde_json::from_value(kubeconfig).map_err(|source| unusable(source.into()))?;
+        let options = KubeConfigOptions::default();
+        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await;
+        config.map(Self::with_our_habits).map_err(|source| unusable(source.into()))
+    }
+
     /// The service account of the pod we run in.
     ///
     /// # Errors

@@ -36,6 +36,15 @@ pub enum Validation {
     Ignore,
 }
 
+impl Validation {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Strict => "Strict",
+            Self::Ignore => "Ignore",
+        }
+    }
+}
+
 impl Default for ApplyOptions {
     /// As Argo CD applies: by force, as `argocd-controller`, validated.
     fn default() -> Self {
@@ -173,6 +182,14 @@ pub enum ApplyError {
         /// The server's answer.
         refusal: Box<Refusal>,
     },
+    /// The object was deleted to be created anew, and does not go.
+    #[error(
+        "{key} was deleted to be created anew and is still there: something holds it, see its finalizers"
+    )]
+    StillThere {
+        /// The object.
+        key: ResourceKey,
+    },
     /// The request may or may not have reached the server.
     #[error("could not apply {key}")]
     Lost {
@@ -191,7 +208,8 @@ impl ApplyError {
             Self::UnknownKind { .. }
             | Self::NamespaceMissing { .. }
             | Self::NamespaceTerminating { .. }
-            | Self::Conflict { .. } => Disposition::WaitForChange,
+            | Self::Conflict { .. }
+            | Self::StillThere { .. } => Disposition::WaitForChange,
             Self::Incomplete { .. }
             | Self::Forbidden { .. }
             | Self::Unauthorized { .. }
@@ -207,7 +225,7 @@ impl ApplyError {
         crate::refusal::in_one_line(self)
     }
 
-    fn from_request(key: ResourceKey, error: RequestError) -> Self {
+    pub(crate) fn from_request(key: ResourceKey, error: RequestError) -> Self {
         let refusal = match error {
             RequestError::Refused { source, .. } => source,
             source => return Self::Lost { key, source: Box::new(source) },
@@ -269,7 +287,7 @@ impl Cluster {
     }
 
     /// The kind of a manifest; a kind that is not known may have been installed a moment ago.
-    async fn kind_of(&self, object: &Object) -> Result<Arc<ApiKind>, ApplyError> {
+    pub(crate) async fn kind_of(&self, object: &Object) -> Result<Arc<ApiKind>, ApplyError> {
         let kind = object.group_version_kind();
         if let Some(found) = self.kinds().find(&kind) {
             return Ok(Arc::clone(found));
@@ -279,7 +297,12 @@ impl Cluster {
     }
 
     /// A 404 for a path (and not for a namespace) says that the kind itself is gone.
-    fn explain(&self, kind: &ApiKind, key: ResourceKey, error: RequestError) -> ApplyError {
+    pub(crate) fn explain(
+        &self,
+        kind: &ApiKind,
+        key: ResourceKey,
+        error: RequestError,
+    ) -> ApplyError {
         let no_such_path =
             error.refusal().is_some_and(|it| it.code == 404 && it.details.name.is_empty());
         if no_such_path {
@@ -291,7 +314,7 @@ impl Cluster {
 }
 
 /// The object where it belongs: a cluster-scoped one has no namespace, another one needs one.
-fn placed(object: &Object, kind: &ApiKind) -> Result<Object, ApplyError> {
+pub(crate) fn placed(object: &Object, kind: &ApiKind) -> Result<Object, ApplyError> {
     let incomplete = |field| ApplyError::Incomplete { kind: object.group_version_kind(), field };
     if object.name().is_empty() && object.text(&["metadata", "generateName"]).is_none() {
         return Err(incomplete("metadata.name"));
@@ -317,13 +340,7 @@ fn request(kind: &ApiKind, object: &Object, options: &ApplyOptions) -> Ask<'stat
         kind.collection_path(object.namespace())
     });
     query.add("fieldManager", &options.field_manager);
-    query.add(
-        "fieldValidation",
-        match options.validation {
-            Validation::Strict => "Strict",
-            Validation::Ignore => "Ignore",
-        },
-    );
+    query.add("fieldValidation", options.validation.word());
     if options.dry_run {
         query.add("dryRun", "All");
     }

@@ -23,7 +23,7 @@ use crate::kinds::{ApiKind, Kinds};
 use crate::refusal::RequestError;
 use crate::sighting::{Lens, Sighting, Tracking, compact_body};
 use crate::store::{Continuity, Known, Live, LiveObject, Store};
-use crate::supervisor::Supervisor;
+use crate::supervisor::{Reach, Supervisor};
 use crate::watch::backoff::Randomness;
 
 /// How a cluster is watched.
@@ -33,8 +33,10 @@ pub struct StoreOptions {
     pub tracking: Arc<dyn Tracking>,
     /// Our field manager; its field sets are kept with the bodies.
     pub own_manager: String,
-    /// Only these namespaces and nothing cluster-scoped; `None` for everything.
+    /// Only these namespaces; `None` for everything.
     pub namespaces: Option<Vec<String>>,
+    /// With namespaces: cluster-scoped kinds all the same.
+    pub cluster_resources: bool,
     /// Kinds that are not watched.
     pub exclusions: Exclusions,
     /// An interrupted watch that heals within this time is not worth a word.
@@ -51,6 +53,7 @@ impl StoreOptions {
             tracking: Arc::new(tracking),
             own_manager: crate::FIELD_MANAGER.to_owned(),
             namespaces: None,
+            cluster_resources: false,
             exclusions: Exclusions::as_shipped(),
             grace: Duration::from_secs(3),
             random: Randomness::of_this_process(),
@@ -147,8 +150,9 @@ impl Cluster {
             asked: signal::Sender::new(0),
             answered: signal::Sender::new(0),
         });
-        let mut supervisor =
-            Supervisor::new(Arc::clone(&shared), options.namespaces, options.exclusions);
+        let reach =
+            Reach { namespaces: options.namespaces, cluster_resources: options.cluster_resources };
+        let mut supervisor = Supervisor::new(Arc::clone(&shared), reach, options.exclusions);
         // Before we return, so that nobody sees a store without watches and takes it for an empty cluster.
         supervisor.watch_what_is_served();
         let task = tokio::spawn(supervisor.run());

@@ -20,10 +20,12 @@ mod exclusions;
 mod kinds;
 mod logs;
 mod refusal;
+mod registration;
 mod sighting;
 mod store;
 mod supervisor;
 mod watch;
+mod write;
 
 pub use access::{Access, AccessError};
 pub use apply::{Applied, ApplyError, ApplyOptions, Effect, Validation};
@@ -35,10 +37,12 @@ pub use exclusions::{Exclusions, KindRule};
 pub use kinds::{ApiKind, Kinds};
 pub use logs::LogOptions;
 pub use refusal::{Disposition, Refusal, RefusalCause, RefusalDetails, RequestError};
+pub use registration::{Registration, RegistrationError};
 pub use sighting::{Tagged, Tracking};
 pub use store::{Continuity, Known, Live, LiveObject, Unverified};
 pub use watch::backoff::Randomness;
 pub use watch::{Scope, WatchEvent};
+pub use write::{Way, WriteOptions, Written};
 
 /// The field manager of everything we apply, the same as Argo CD's.
 pub const FIELD_MANAGER: &str = "argocd-controller";

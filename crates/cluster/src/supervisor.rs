@@ -35,9 +35,17 @@ const LOOKS: [Duration; 4] = [
 /// A look without any reason.
 const LOOK_ANYWAY: Duration = Duration::from_secs(60);
 
+/// How much of a cluster is watched.
+pub(crate) struct Reach {
+    /// Only these namespaces; everything if absent.
+    pub(crate) namespaces: Option<Vec<String>>,
+    /// Cluster-scoped kinds even so.
+    pub(crate) cluster_resources: bool,
+}
+
 pub(crate) struct Supervisor {
     shared: Arc<Shared>,
-    namespaces: Option<Vec<String>>,
+    reach: Reach,
     exclusions: Exclusions,
     watches: BTreeMap<(GroupKind, Scope), Running>,
     tasks: JoinSet<()>,
@@ -50,12 +58,8 @@ struct Running {
 }
 
 impl Supervisor {
-    pub(crate) fn new(
-        shared: Arc<Shared>,
-        namespaces: Option<Vec<String>>,
-        exclusions: Exclusions,
-    ) -> Self {
-        Self { shared, namespaces, exclusions, watches: BTreeMap::new(), tasks: JoinSet::new() }
+    pub(crate) fn new(shared: Arc<Shared>, reach: Reach, exclusions: Exclusions) -> Self {
+        Self { shared, reach, exclusions, watches: BTreeMap::new(), tasks: JoinSet::new() }
     }
 
     /// Looks for kinds until it is dropped.
@@ -135,11 +139,12 @@ impl Supervisor {
     }
 
     fn places(&self, kind: &Arc<ApiKind>) -> Vec<((GroupKind, Scope), Arc<ApiKind>)> {
-        let scopes = match &self.namespaces {
+        let scopes = match &self.reach.namespaces {
             None => vec![Scope::Everywhere],
             Some(namespaces) if kind.namespaced => {
                 namespaces.iter().cloned().map(Scope::Namespace).collect()
             }
+            Some(_) if self.reach.cluster_resources => vec![Scope::Everywhere],
             Some(_) => Vec::new(),
         };
         scopes.into_iter().map(|scope| ((kind.group_kind(), scope), Arc::clone(kind))).collect()

@@ -1,76 +1,221 @@
-//! Deletes an Application: first what it tracks, then itself.
+//! Deletes an Application: its hooks before, what it tracks, its hooks after,
+//! then itself. One stage a pass; the Application's finalizers say which.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use api::Application;
-use cluster::{DeleteOptions, Propagation};
+use cluster::{ApplyError, Cluster, DeleteOptions, Propagation, Validation, Way, WriteOptions};
 use engine::{CascadeStep, Concern, Finding};
 use futures::stream::{self, StreamExt as _};
+use object::{Object, ResourceKey};
 
 use crate::Controller;
+use crate::deletion_hooks::{self, HookStep, Moment, Stage};
+use crate::destinations::DestinationError;
+use crate::health::KindRules;
 use crate::level::Level;
-use crate::look::live_objects;
+use crate::look::{At, live_objects, look, tracked_by};
+use crate::projects::Permit;
 use crate::reconcile::Next;
 
 const RETRY: Duration = Duration::from_secs(10);
+const AT_ONCE: Next = Some((Level::Live, Duration::ZERO));
 
-/// Brings a deletion one step further. Without our finalizer the API server
+/// Brings a deletion one step further. Without our finalizers the API server
 /// has already done all there is to do.
 pub(crate) async fn delete(controller: &Controller, app: &Application) -> Next {
-    let finalizer = app.cascade_finalizer()?;
-    // A cluster that we do not know can hold the Application back for ever.
-    let Ok(destination) = controller.destinations.find(&app.spec.destination) else {
-        return release(controller, app).await;
+    let stage = deletion_hooks::stage(app);
+    if stage == Stage::Released {
+        return None;
+    }
+    let destination = match controller.destinations.find(&app.spec.destination) {
+        Ok(destination) => destination,
+        // A cluster that we do not know can hold the Application back for ever.
+        Err(DestinationError::NotThere(_)) => {
+            return release(controller, app, deletion_hooks::foreign_finalizers(app)).await;
+        }
+        Err(error) => return fail(controller, app, vec![error.to_string()]).await,
     };
-    let cluster = &destination.cluster;
+    let permit = match controller.permit(app, &destination) {
+        Ok(permit) => permit,
+        // Nobody can say what may be deleted.
+        Err(findings) => {
+            let messages = findings.into_iter().map(|it| it.message).collect();
+            return fail(controller, app, messages).await;
+        }
+    };
     let instance = controller.instance_name(app);
-    let Ok(live) = live_objects(cluster, &instance, &[]).await else {
+    let Ok(mut live) = live_objects(&destination.cluster, &instance, &[]).await else {
         return Some((Level::Live, RETRY));
     };
-    match engine::cascade::next(&live, &instance) {
-        CascadeStep::Done => release(controller, app).await,
-        CascadeStep::Wait(_) => None,
-        CascadeStep::Delete(keys) => {
-            let propagation = if finalizer.ends_with("/background") {
-                Propagation::Background
-            } else {
-                Propagation::Foreground
-            };
-            let options = DeleteOptions { propagation, uid: None, at_once: false, dry_run: false };
-            let failures: Vec<Finding> = stream::iter(keys)
-                .map(|key| async {
-                    let done = cluster.delete(&key, &options).await;
-                    done.err().map(|error| (key, error))
-                })
-                .buffer_unordered(controller.options.parallel_writes)
-                .filter_map(|failed| async {
-                    let (key, error) = failed?;
-                    Some(Finding::about(Concern::Deletion, key, error.in_one_line()))
-                })
-                .collect()
-                .await;
-            report(controller, app, &failures).await
-        }
+    permit.filter(&mut live);
+    let doomed = Doomed { controller, app, cluster: &destination.cluster, permit, live };
+    match stage {
+        Stage::Hooks(moment, finalizer) => doomed.run_hooks(moment, finalizer).await,
+        Stage::Objects => doomed.delete_objects(&instance).await,
+        Stage::Cleanup(moment, finalizer) => doomed.clean_up(moment, &finalizer).await,
+        Stage::Released => None,
     }
 }
 
-/// Failures become conditions; the deletion is tried again either way.
-async fn report(controller: &Controller, app: &Application, failures: &[Finding]) -> Next {
-    if failures.is_empty() {
-        return Some((Level::Live, Duration::ZERO));
+/// An Application that is being deleted, and what is left of it.
+struct Doomed<'d> {
+    controller: &'d Controller,
+    app: &'d Application,
+    cluster: &'d Cluster,
+    permit: Permit,
+    live: BTreeMap<ResourceKey, Object>,
+}
+
+impl Doomed<'_> {
+    async fn run_hooks(&self, moment: Moment, finalizer: &str) -> Next {
+        let seen = look(self.controller, self.app, &At::Target(Level::Live)).await;
+        if seen.revisions.is_empty() {
+            let messages = seen.findings.into_iter().map(|it| it.message).collect();
+            return fail(self.controller, self.app, messages).await;
+        }
+        let want: Vec<Object> = seen.want.iter().map(|it| self.placed(it)).collect();
+        let settings = self.controller.settings();
+        let rules = KindRules { settings: &settings, now: self.controller.now() };
+        match deletion_hooks::next(&want, &self.live, moment, &rules) {
+            HookStep::Done => self.without(finalizer).await,
+            HookStep::Wait => None,
+            HookStep::Create(hooks) => self.create(&hooks).await,
+            HookStep::Failed(keys) => {
+                let names: Vec<String> =
+                    keys.iter().map(|it| format!("{}/{}", it.namespace, it.name)).collect();
+                let kind = match moment {
+                    Moment::Before => "PreDelete",
+                    Moment::After => "PostDelete",
+                };
+                let mut messages = vec![format!("{kind} hook(s) failed: {}", names.join(", "))];
+                messages.extend(self.delete_all(keys, Propagation::Background).await);
+                fail(self.controller, self.app, messages).await
+            }
+        }
     }
+
+    /// A hook that names no namespace runs in the Application's.
+    fn placed(&self, hook: &Object) -> Object {
+        let mut hook = hook.clone();
+        let kinds = self.cluster.kinds();
+        let is_namespaced = kinds.find(&hook.group_version_kind()).is_none_or(|it| it.namespaced);
+        if is_namespaced && hook.namespace().is_empty() {
+            hook.set_namespace(&self.app.spec.destination.namespace);
+        }
+        if hook.name().is_empty()
+            && let Some(prefix) = hook.text(&["metadata", "generateName"])
+        {
+            // The same name for the same deletion, however often it is looked at.
+            let id: String = self.app.metadata.uid.chars().take(8).collect();
+            let name = format!("{prefix}{id}");
+            hook.set_name(&name);
+        }
+        hook
+    }
+
+    async fn create(&self, hooks: &[Object]) -> Next {
+        let options = WriteOptions {
+            way: Way::ServerSide { takes_over_from: None },
+            force: false,
+            validation: Validation::Ignore,
+            dry_run: false,
+        };
+        let mut messages = Vec::new();
+        for hook in hooks {
+            if let Err(denied) = self.permit.permits(&hook.key()) {
+                messages.push(denied.to_string());
+            } else if let Err(error) = self.cluster.write(hook, &options).await {
+                // An object of that name that is not ours is not ours to run.
+                let is_there = matches!(error, ApplyError::Conflict { .. });
+                if !is_there {
+                    messages.push(error.in_one_line());
+                }
+            }
+        }
+        if messages.is_empty() { AT_ONCE } else { fail(self.controller, self.app, messages).await }
+    }
+
+    async fn delete_objects(&self, instance: &str) -> Next {
+        let Some(finalizer) = self.app.cascade_finalizer() else { return AT_ONCE };
+        let settings = self.controller.settings();
+        let mut live = self.live.clone();
+        live.retain(|_, it| !deletion_hooks::is_deletion_hook(it));
+        match engine::cascade::next(&live, instance, &tracked_by(&settings.tracking)) {
+            CascadeStep::Done => self.without(finalizer).await,
+            CascadeStep::Wait(_) => None,
+            CascadeStep::Delete(keys) => {
+                let propagation = if finalizer.ends_with("/background") {
+                    Propagation::Background
+                } else {
+                    Propagation::Foreground
+                };
+                let messages = self.delete_all(keys, propagation).await;
+                if messages.is_empty() {
+                    AT_ONCE
+                } else {
+                    fail(self.controller, self.app, messages).await
+                }
+            }
+        }
+    }
+
+    async fn clean_up(&self, moment: Moment, finalizer: &str) -> Next {
+        let settings = self.controller.settings();
+        let rules = KindRules { settings: &settings, now: self.controller.now() };
+        let keys = deletion_hooks::to_clean_up(&self.live, moment, &rules);
+        if keys.is_empty() {
+            return self.without(finalizer).await;
+        }
+        let is_going = |key: &ResourceKey| {
+            self.live.get(key).is_some_and(|it| it.at(&["metadata", "deletionTimestamp"]).is_some())
+        };
+        if keys.iter().all(is_going) {
+            return None;
+        }
+        let messages = self.delete_all(keys, Propagation::Background).await;
+        if messages.is_empty() { AT_ONCE } else { fail(self.controller, self.app, messages).await }
+    }
+
+    /// Deletes, several at once; says what went wrong.
+    async fn delete_all(&self, keys: Vec<ResourceKey>, propagation: Propagation) -> Vec<String> {
+        let options = &DeleteOptions { propagation, uid: None, at_once: false, dry_run: false };
+        stream::iter(keys)
+            .map(|key| async move {
+                let done = self.cluster.delete(&key, options).await;
+                done.err().map(|error| error.in_one_line())
+            })
+            .buffer_unordered(self.controller.options.parallel_writes)
+            .filter_map(|failed| async { failed })
+            .collect()
+            .await
+    }
+
+    /// This stage is over.
+    async fn without(&self, finalizer: &str) -> Next {
+        let finalizers = self.app.metadata.finalizers.iter().filter(|it| *it != finalizer);
+        release(self.controller, self.app, finalizers.cloned().collect()).await
+    }
+}
+
+/// Failures become conditions; the deletion is tried again.
+async fn fail(controller: &Controller, app: &Application, messages: Vec<String>) -> Next {
+    let failures: Vec<Finding> =
+        messages.into_iter().map(|it| Finding::new(Concern::Deletion, it)).collect();
     let mut failed = app.clone();
     failed.status.conditions =
-        engine::status::conditions(failures, &app.status.conditions, controller.now());
+        engine::status::conditions(&failures, &app.status.conditions, controller.now());
     if let Err(failure) = controller.status_writer.write(app, &failed, Level::Live).await {
         tracing::warn!(app = %app.key(), error = %failure, "could not report a failed deletion");
     }
     Some((Level::Live, RETRY))
 }
 
-async fn release(controller: &Controller, app: &Application) -> Next {
-    match controller.status_writer.remove_cascade_finalizer(app).await {
-        Ok(()) => None,
+async fn release(controller: &Controller, app: &Application, finalizers: Vec<String>) -> Next {
+    match controller.status_writer.set_finalizers(app, &finalizers).await {
+        // There may be a next stage; our own write wakes nobody.
+        Ok(()) => AT_ONCE,
         Err(failure) => failure.retry(Level::Live),
     }
 }

@@ -1,11 +1,19 @@
 //! The clusters that Applications deploy to, by address and by name.
+//!
+//! A cluster that cannot be reached is known all the same, with the reason, so
+//! that its Applications say Unknown and why, and nothing else.
 
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use api::ApplicationDestination;
+use api::names::{ANNOTATION_INSTALLATION_ID, ANNOTATION_TRACKING_ID};
 use api::names::{IN_CLUSTER_NAME, IN_CLUSTER_SERVER};
-use cluster::Cluster;
+use cluster::{Changes, Cluster, StoreOptions, Tagged};
+use render::tracking::{Tracking, TrackingMethod};
+use tokio::sync::mpsc;
+
+use crate::settings::Settings;
 
 /// A cluster under the names that Applications know it by.
 #[derive(Clone, Debug)]
@@ -20,29 +28,80 @@ pub struct Destination {
     pub cluster: Cluster,
 }
 
-/// Why a destination is no cluster.
+/// Why a destination is no cluster that can be deployed to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct DestinationError(String);
+pub enum DestinationError {
+    /// It names none, two, or one that nobody registered.
+    #[error("{0}")]
+    NotThere(String),
+    /// It is registered, and there is no connection to it.
+    #[error("the cluster {server} cannot be reached: {why}")]
+    NotConnected {
+        /// Its address.
+        server: String,
+        /// What was the matter when it was last tried.
+        why: String,
+    },
+}
+
+/// A registered cluster, reachable or not.
+#[derive(Clone, Debug)]
+pub(crate) struct Registered {
+    pub(crate) server: String,
+    pub(crate) name: String,
+    pub(crate) project: String,
+    pub(crate) connection: Result<Cluster, String>,
+}
 
 /// All clusters that are registered.
-#[derive(Debug, Default)]
-pub(crate) struct Destinations(RwLock<BTreeMap<String, Destination>>);
+#[derive(Debug)]
+pub(crate) struct Destinations {
+    known: RwLock<BTreeMap<String, Registered>>,
+    arrivals: mpsc::UnboundedSender<Changes>,
+    arrived: Mutex<Option<mpsc::UnboundedReceiver<Changes>>>,
+}
 
 impl Destinations {
     /// Only the cluster that we run against.
     pub(crate) fn in_cluster(cluster: Cluster) -> Self {
-        let destination = Destination {
+        let (arrivals, arrived) = mpsc::unbounded_channel();
+        let it = Self { known: RwLock::default(), arrivals, arrived: Mutex::new(Some(arrived)) };
+        it.put(Registered {
             server: IN_CLUSTER_SERVER.into(),
             name: IN_CLUSTER_NAME.into(),
             project: String::new(),
-            cluster,
-        };
-        Self(RwLock::new(BTreeMap::from([(destination.server.clone(), destination)])))
+            connection: Ok(cluster),
+        });
+        it
     }
 
+    /// Takes a cluster in, in place of the one that had its address.
+    pub(crate) fn put(&self, registered: Registered) {
+        if let Ok(cluster) = &registered.connection {
+            // Nobody listens any more: we are shutting down.
+            self.arrivals.send(cluster.changes()).ok();
+        }
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.insert(registered.server.clone(), registered);
+    }
+
+    pub(crate) fn remove(&self, server: &str) {
+        self.known.write().unwrap_or_else(PoisonError::into_inner).remove(server);
+    }
+
+    /// The changes of each cluster as it arrives; only the first who asks gets them.
+    pub(crate) fn arrivals(&self) -> Option<mpsc::UnboundedReceiver<Changes>> {
+        self.arrived.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// All clusters that are registered.
+    pub(crate) fn registered(&self) -> Vec<Registered> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// The clusters that can be reached.
     pub(crate) fn all(&self) -> Vec<Destination> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.registered().into_iter().filter_map(|it| it.reached().ok()).collect()
     }
 
     /// The cluster that a destination names.
@@ -50,31 +109,30 @@ impl Destinations {
         &self,
         wanted: &ApplicationDestination,
     ) -> Result<Destination, DestinationError> {
-        self.named(wanted).map_err(DestinationError)
+        self.named(wanted).map_err(DestinationError::NotThere)?.reached()
     }
 
-    fn named(&self, wanted: &ApplicationDestination) -> Result<Destination, String> {
-        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+    fn named(&self, wanted: &ApplicationDestination) -> Result<Registered, String> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let ApplicationDestination { server, name, .. } = wanted;
         match (server.trim_end_matches('/'), name.as_str()) {
             ("", "") => Err("Destination server missing from app spec: say which cluster to \
                              deploy to with spec.destination.server or spec.destination.name"
                 .into()),
             ("", name) => {
-                let mut found = all.values().filter(|it| it.name == name);
-                match (found.next(), found.next()) {
-                    (Some(only), None) => Ok(only.clone()),
-                    (None, _) => Err(format!("there are no clusters with this name: {name}")),
-                    (Some(_), Some(_)) => {
-                        let servers = all.values().filter(|it| it.name == name);
-                        let servers: Vec<&str> = servers.map(|it| it.server.as_str()).collect();
-                        let count = servers.len();
-                        let servers = servers.join(" ");
+                let found: Vec<&Registered> = known.values().filter(|it| it.name == name).collect();
+                match found.as_slice() {
+                    [only] => Ok((*only).clone()),
+                    [] => Err(format!("there are no clusters with this name: {name}")),
+                    several => {
+                        let servers: Vec<&str> =
+                            several.iter().map(|it| it.server.as_str()).collect();
+                        let (count, servers) = (servers.len(), servers.join(" "));
                         Err(format!("there are {count} clusters with the same name: [{servers}]"))
                     }
                 }
             }
-            (server, "") => all.get(server).cloned().ok_or_else(|| {
+            (server, "") => known.get(server).cloned().ok_or_else(|| {
                 format!(
                     "error getting cluster by server {server:?}: cluster {server:?} has not been \
                      configured"
@@ -85,4 +143,42 @@ impl Destinations {
             )),
         }
     }
+}
+
+impl Registered {
+    fn reached(self) -> Result<Destination, DestinationError> {
+        let Self { server, name, project, connection } = self;
+        match connection {
+            Ok(cluster) => Ok(Destination { server, name, project, cluster }),
+            Err(why) => Err(DestinationError::NotConnected { server, why }),
+        }
+    }
+}
+
+/// How an installation with these settings watches a cluster.
+#[must_use]
+pub fn store_options(settings: &Settings) -> StoreOptions {
+    let tracking = settings.tracking.clone();
+    StoreOptions {
+        exclusions: settings.exclusions.clone(),
+        ..StoreOptions::new(move |object: &Tagged<'_>| instance_of(object, &tracking))
+    }
+}
+
+/// The application that an object says it belongs to.
+fn instance_of(object: &Tagged<'_>, tracking: &Tracking) -> Option<String> {
+    let instance = match tracking.method {
+        TrackingMethod::Label => object.label(&tracking.label_key)?,
+        TrackingMethod::Annotation | TrackingMethod::AnnotationAndLabel => {
+            let own = &tracking.installation_id;
+            if !own.is_empty()
+                && object.annotation(ANNOTATION_INSTALLATION_ID).as_ref() != Some(own)
+            {
+                return None;
+            }
+            let id = object.annotation(ANNOTATION_TRACKING_ID)?;
+            id.split_once(':').map(|(instance, _)| instance.to_owned())?
+        }
+    };
+    (!instance.is_empty()).then_some(instance)
 }

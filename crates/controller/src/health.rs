@@ -1,25 +1,42 @@
-//! Health of the kinds that Kubernetes itself does not bring: the bundled rules.
+//! Health of the kinds that Kubernetes itself does not bring: the scripts of
+//! users, then the bundled rules.
 
 use engine::health::{Health, HealthCode, HealthRules};
-use lua::Status;
+use jiff::Timestamp;
+use lua::{Status, Surroundings};
 use object::Object;
 
-/// The rules that come with the product, for some 230 kinds of other projects.
-pub(crate) struct Bundled;
+use crate::settings::Settings;
 
-impl HealthRules for Bundled {
+/// The rules of an installation: what its users wrote goes before what comes
+/// with the product.
+pub(crate) struct KindRules<'s> {
+    pub(crate) settings: &'s Settings,
+    pub(crate) now: Timestamp,
+}
+
+impl HealthRules for KindRules<'_> {
     fn judge(&self, object: &Object) -> Option<Health> {
-        let lua::Health { status, message } = lua::bundled::health(object)?;
-        let code = match status {
-            Status::Healthy => HealthCode::Healthy,
-            Status::Suspended => HealthCode::Suspended,
-            Status::Progressing => HealthCode::Progressing,
-            Status::Missing => HealthCode::Missing,
-            Status::Degraded => HealthCode::Degraded,
-            Status::Unknown => HealthCode::Unknown,
+        let Some(script) = self.settings.health_script(&object.group_kind()) else {
+            return lua::bundled::health(object).map(in_engine);
         };
-        Some(Health { code, message })
+        match lua::health(script, object, &Surroundings::at(self.now.as_second())) {
+            Ok(health) => health.map(in_engine),
+            Err(error) => Some(Health { code: HealthCode::Unknown, message: error.to_string() }),
+        }
     }
+}
+
+fn in_engine(lua::Health { status, message }: lua::Health) -> Health {
+    let code = match status {
+        Status::Healthy => HealthCode::Healthy,
+        Status::Suspended => HealthCode::Suspended,
+        Status::Progressing => HealthCode::Progressing,
+        Status::Missing => HealthCode::Missing,
+        Status::Degraded => HealthCode::Degraded,
+        Status::Unknown => HealthCode::Unknown,
+    };
+    Health { code, message }
 }
 
 #[cfg(test)]
@@ -29,19 +46,31 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(ready: &str, expect: HealthCode) {
+    fn check(settings: &Settings, ready: &str, expect: HealthCode) {
         let certificate = json!({
             "apiVersion": "cert-manager.io/v1", "kind": "Certificate", "metadata": {"name": "c"},
             "status": {"conditions": [{"type": "Ready", "status": ready, "message": "as asked"}]},
         });
         let certificate = Object::from_value(certificate).expect("an object");
-        let judged = engine::health(&certificate, &Bundled).expect("the kind is known");
+        let rules = KindRules { settings, now: Timestamp::UNIX_EPOCH };
+        let judged = engine::health(&certificate, &rules).expect("the kind is known");
         assert_eq!(judged.code, expect);
     }
 
     #[test]
     fn kinds_of_other_projects_have_health() {
-        check("True", HealthCode::Healthy);
-        check("False", HealthCode::Degraded);
+        check(&Settings::default(), "True", HealthCode::Healthy);
+        check(&Settings::default(), "False", HealthCode::Degraded);
+    }
+
+    #[test]
+    fn a_users_script_goes_first_and_a_broken_one_is_told() {
+        let with = |script: &str| {
+            let mut settings = Settings::default();
+            settings.health_scripts.insert("cert-manager.io/Certificate".into(), script.into());
+            settings
+        };
+        check(&with("return {status = 'Suspended'}"), "True", HealthCode::Suspended);
+        check(&with("return nonsense("), "True", HealthCode::Unknown);
     }
 }

@@ -3,55 +3,76 @@
 //! Read `reconcile.rs` first: one pass over one Application. `operate.rs`
 //! carries a sync out, `look.rs` gathers both sides. Everything interesting is
 //! decided in the `engine` crate; this one watches, queues, asks and writes.
+//! `state.rs` is what readers in the same process may ask.
 
 mod apps;
 mod cascade;
+mod clusters;
+mod deletion_hooks;
 mod destinations;
+mod events;
 mod health;
 mod level;
 mod look;
 mod metrics;
 mod operate;
+mod orphans;
 mod perform;
 mod poll;
 mod ports;
+mod projects;
 mod reconcile;
 mod secrets;
+mod settings;
 mod state;
 mod status_writer;
 mod tree;
 mod watch;
 
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use api::{AppKey, Application};
 use cluster::{Client, Cluster, Randomness};
+use engine::Finding;
+use gocompat::glob::list::{self, Mode};
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
 use runtime::{Queue, Shutdown};
+use tokio::sync::watch as signal;
 
-pub use destinations::{Destination, DestinationError};
+pub use destinations::{Destination, DestinationError, store_options};
+pub use engine::HealBackoff;
 pub use poll::PollOptions;
 pub use ports::{Freshness, RefSource, RenderRequest, Rendered, SourceError, Sources};
+pub use settings::Settings;
 pub use state::{ManagedResource, State};
 
 use apps::Apps;
 use destinations::Destinations;
+use events::Events;
 use level::Level;
 use metrics::Metrics;
+use projects::{Permit, Projects};
 use status_writer::StatusWriter;
 use tree::Bodies;
 
 /// How a controller works.
 #[derive(Clone)]
 pub struct Options {
-    /// Where the Applications are.
+    /// Where settings, projects and, unless said otherwise, Applications are.
     pub namespace: String,
+    /// Other namespaces that may hold Applications: names, globs, or regular
+    /// expressions between slashes (`--application-namespaces`).
+    pub application_namespaces: Vec<String>,
     /// Applications looked at at the same time (`--status-processors`).
     pub workers: usize,
     /// Objects written at the same time, per Application (`--kubectl-parallelism-limit`).
     pub parallel_writes: usize,
+    /// How long to wait between attempts to heal (`--self-heal-backoff-…`).
+    pub heal_backoff: HealBackoff,
+    /// The longest a sync may take (`--sync-timeout`).
+    pub sync_timeout: Option<Duration>,
     /// How often repositories are asked.
     pub poll: PollOptions,
     /// The source of jitter.
@@ -59,43 +80,63 @@ pub struct Options {
 }
 
 /// Whom the controller talks to.
-#[derive(Clone)]
 pub struct Ports {
     /// Where manifests come from.
     pub sources: Arc<dyn Sources>,
     /// The cluster that holds the Applications.
     pub control_plane: Client,
-    /// The same cluster, watched, as the destination `in-cluster`.
+    /// The same cluster, watched with [`store_options`], as the destination `in-cluster`.
     pub cluster: Cluster,
 }
 
 /// See the module's comment. Shared by all its tasks.
 pub struct Controller {
     options: Options,
-    ports: Ports,
+    sources: Arc<dyn Sources>,
+    control_plane: Client,
     apps: Arc<Apps>,
     queue: Queue<AppKey, Level>,
     status_writer: StatusWriter,
-    destinations: Destinations,
+    settings: signal::Sender<Arc<Settings>>,
+    destinations: Arc<Destinations>,
+    projects: Projects,
     bodies: Bodies,
+    events: Events,
     metrics: Metrics,
     last_poll: RwLock<Instant>,
 }
 
 impl Controller {
     /// A controller that has not started, with its metrics in `registry`.
+    /// `settings` are those that the cluster of `ports` is watched with.
     #[must_use]
-    pub fn new(options: Options, ports: Ports, registry: &mut Registry) -> Self {
+    pub fn new(
+        options: Options,
+        settings: Settings,
+        ports: Ports,
+        registry: &mut Registry,
+    ) -> Self {
+        let Ports { sources, control_plane, cluster } = ports;
         let apps = Arc::new(Apps::default());
         let queue = Queue::new();
+        let destinations = Arc::new(Destinations::in_cluster(cluster));
         Self {
-            status_writer: StatusWriter::new(ports.control_plane.clone(), Arc::clone(&apps)),
-            metrics: Metrics::register(registry, Arc::clone(&apps), queue.clone()),
-            destinations: Destinations::in_cluster(ports.cluster.clone()),
+            status_writer: StatusWriter::new(control_plane.clone(), Arc::clone(&apps)),
+            metrics: Metrics::register(
+                registry,
+                Arc::clone(&apps),
+                queue.clone(),
+                Arc::clone(&destinations),
+            ),
+            settings: signal::Sender::new(Arc::new(settings)),
+            destinations,
+            projects: Projects::new(),
             bodies: Bodies::default(),
+            events: Events::new(),
             last_poll: RwLock::new(Instant::now()),
             options,
-            ports,
+            sources,
+            control_plane,
             apps,
             queue,
         }
@@ -103,22 +144,40 @@ impl Controller {
 
     /// Works until shutdown; what is under way is finished.
     pub async fn run(&self, shutdown: &Shutdown) {
-        if shutdown.or_end(self.ports.cluster.ready()).await.is_none() {
+        let own = self.destinations.all();
+        let ready = async {
+            for destination in &own {
+                destination.cluster.ready().await;
+            }
+        };
+        if shutdown.or_end(ready).await.is_none() {
             return;
         }
-        let changes = self.ports.cluster.changes();
+        drop(own);
         tokio::join!(
+            shutdown.or_end(self.events.write(&self.control_plane)),
+            shutdown.or_end(watch::settings(self)),
+            shutdown.or_end(clusters::follow(self)),
+            shutdown.or_end(watch::projects(self)),
             shutdown.or_end(watch::applications(self)),
-            shutdown.or_end(watch::live_objects(self, changes)),
+            shutdown.or_end(watch::live_objects(self)),
             poll::poll(self, shutdown),
             self.queue.work(self.options.workers, shutdown, |key, level| self.pass(key, level)),
         );
     }
 
+    /// Has every kind of our own cluster been listed once?
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.destinations.all().iter().any(|it| it.cluster.is_ready())
+    }
+
     async fn pass(&self, key: AppKey, level: Level) {
+        self.projects.listed().await;
         let began = Instant::now();
         let next = reconcile::reconcile(self, &key, level).await;
-        self.metrics.passed(&key, began.elapsed());
+        let server = self.apps.get(&key).map(|it| self.server_of(&it)).unwrap_or_default();
+        self.metrics.passed(&key, &server, began.elapsed());
         tracing::debug!(app = %key, ?level, took = ?began.elapsed(), ?next, "reconciled");
         if let Some((level, wait)) = next {
             self.queue.add_after(key, level, wait);
@@ -128,6 +187,47 @@ impl Controller {
     /// The name an Application tracks its objects by.
     fn instance_name(&self, app: &Application) -> String {
         app.instance_name(&self.options.namespace)
+    }
+
+    /// The address of the cluster that an Application deploys to, as far as it says.
+    fn server_of(&self, app: &Application) -> String {
+        let destination = &app.spec.destination;
+        let found = self.destinations.find(destination);
+        found.map_or_else(|_| destination.server.clone(), |it| it.server)
+    }
+
+    fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.settings.borrow())
+    }
+
+    /// May this namespace hold Applications?
+    fn holds_applications(&self, namespace: &str) -> bool {
+        let Options { namespace: own, application_namespaces, .. } = &self.options;
+        namespace == own || list::contains(application_namespaces, namespace, Mode::Regexp)
+    }
+
+    fn looks_after_orphans(&self, app: &Application) -> bool {
+        let project = self.projects.get(app.spec.project_name());
+        project.is_some_and(|it| it.spec.orphaned_resources.is_some())
+    }
+
+    /// Is there an Application of this instance name?
+    fn is_application(&self, instance: &str) -> bool {
+        self.apps.get(&watch::app_key(self, instance)).is_some()
+    }
+
+    /// What the Application's project lets it do, or everything against it.
+    fn permit(&self, app: &Application, destination: &Destination) -> Result<Permit, Vec<Finding>> {
+        let project = self.projects.get(app.spec.project_name());
+        let all = self.destinations.all();
+        Permit::ask(project, app, destination, &all, &self.options.namespace)
+    }
+
+    /// Something changed that concerns every Application.
+    fn wake_everybody(&self) {
+        for app in self.apps.all() {
+            self.queue.add(app.key(), Level::Live);
+        }
     }
 
     fn now(&self) -> Timestamp {

@@ -4,21 +4,28 @@
 //! answer.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
+use std::sync::Arc;
 use std::time::Duration;
 
 use api::{Application, ApplicationSource, SyncOperationResource};
-use cluster::{Cluster, Continuity, Live};
+use cluster::{Cluster, Continuity, Known, Live};
+use engine::diff::ignore::{Ignoring, StatusOf};
 use engine::status::compared_to;
 use engine::{
-    Comparing, Comparison, Concern, Facts, Finding, Rules, Scope, compare, observe, wanted_keys,
+    Comparing, Comparison, Concern, Facts, Finding, Rules, Scope, TrackedBy, compare, observe,
+    wanted_keys,
 };
 use object::{Object, ResourceKey};
+use render::tracking::{Tracking, TrackingMethod};
 
 use crate::Controller;
-use crate::health::Bundled;
+use crate::destinations::DestinationError;
+use crate::health::KindRules;
 use crate::level::Level;
+use crate::orphans;
 use crate::ports::{Freshness, RefSource, RenderRequest, Rendered};
+use crate::projects::Permit;
+use crate::settings::Settings;
 
 /// A watch that is broken for less than this is expected back any moment.
 const GRACE: Duration = Duration::from_secs(10);
@@ -29,9 +36,15 @@ pub(crate) struct Seen {
     pub(crate) source_types: Vec<String>,
     pub(crate) want: Vec<Object>,
     pub(crate) facts: Facts,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) comparing: Comparing,
     /// Where it deploys to; none if that is not known.
     pub(crate) cluster: Option<Cluster>,
+    /// What its project lets it do; none if it may not be deployed at all.
+    pub(crate) permit: Option<Permit>,
     pub(crate) comparison: Option<Comparison>,
+    /// What lies in its namespace and is nobody's, if the project looks after it.
+    pub(crate) orphans: Vec<Known>,
     pub(crate) findings: Vec<Finding>,
     /// Trying again by itself may help.
     pub(crate) may_pass: bool,
@@ -73,12 +86,8 @@ pub(crate) enum At {
     Target(Level),
     /// These, one per source.
     Revisions(Vec<String>),
-}
-
-static COMPARING: LazyLock<Comparing> = LazyLock::new(Comparing::default);
-
-pub(crate) fn rules() -> Rules<'static> {
-    Rules { health: &Bundled, comparing: &COMPARING }
+    /// None: these manifests, each an object in JSON, came with a request.
+    Manifests(Vec<String>),
 }
 
 /// Renders, observes and compares.
@@ -88,47 +97,85 @@ pub(crate) async fn look(controller: &Controller, app: &Application, at: &At) ->
         source_types: Vec::new(),
         want: Vec::new(),
         facts: facts(controller, app, None, &[]),
+        settings: controller.settings(),
+        comparing: Comparing::default(),
         cluster: None,
+        permit: None,
         comparison: None,
+        orphans: Vec::new(),
         findings: Vec::new(),
         may_pass: false,
         out_of_sight: false,
     };
-    let cluster = match controller.destinations.find(&app.spec.destination) {
-        Ok(destination) => destination.cluster,
+    let destination = match controller.destinations.find(&app.spec.destination) {
+        Ok(destination) => destination,
         Err(error) => {
-            seen.findings.push(Finding::new(Concern::InvalidSpec, error.to_string()));
+            let (concern, may_pass) = match &error {
+                DestinationError::NotThere(_) => (Concern::InvalidSpec, false),
+                DestinationError::NotConnected { .. } => (Concern::Comparison, true),
+            };
+            seen.findings.push(Finding::new(concern, error.to_string()));
+            seen.may_pass = may_pass;
             return seen;
         }
     };
+    match controller.permit(app, &destination) {
+        Ok(permit) => seen.permit = Some(permit),
+        Err(findings) => {
+            seen.findings.extend(findings);
+            return seen;
+        }
+    }
+    let cluster = destination.cluster;
+    let (comparing, unreadable) = comparing(app);
+    seen.comparing = comparing;
     let rendered = render(controller, app, &cluster, at, &mut seen).await;
+    seen.findings.extend(unreadable);
     seen.facts = facts(controller, app, Some(&cluster), &seen.want);
     seen.cluster = Some(cluster);
-    observe_and_compare(&mut seen, rendered).await;
+    observe_and_compare(controller, &mut seen, rendered).await;
+    look_for_orphans(controller, app, &mut seen);
     seen
 }
 
-/// Looks at the cluster's side again, after something was written to it.
-pub(crate) async fn look_again(seen: &mut Seen) {
-    seen.findings.clear();
-    observe_and_compare(seen, true).await;
+fn look_for_orphans(controller: &Controller, app: &Application, seen: &mut Seen) {
+    let (Some(cluster), Some(permit)) = (&seen.cluster, &seen.permit) else { return };
+    if let Some(comparison) = &seen.comparison {
+        seen.orphans = orphans::orphans(controller, app, permit, cluster, comparison);
+        seen.findings.extend(orphans::warning(permit, &seen.orphans));
+    }
 }
 
-async fn observe_and_compare(seen: &mut Seen, rendered: bool) {
-    let Some(cluster) = &seen.cluster else { return };
+/// Looks at the cluster's side again, after something was written to it.
+pub(crate) async fn look_again(controller: &Controller, app: &Application, seen: &mut Seen) {
+    seen.findings.clear();
+    observe_and_compare(controller, seen, true).await;
+    look_for_orphans(controller, app, seen);
+}
+
+async fn observe_and_compare(controller: &Controller, seen: &mut Seen, rendered: bool) {
+    let (Some(cluster), Some(permit)) = (&seen.cluster, &seen.permit) else { return };
     let wanted = wanted_keys(&seen.want, &seen.facts);
-    match live_objects(cluster, &seen.facts.instance, &wanted).await {
+    let live = live_objects(cluster, &seen.facts.instance, &wanted).await;
+    let health = KindRules { settings: &seen.settings, now: controller.now() };
+    let rules = Rules { health: &health, comparing: &seen.comparing };
+    match live {
         Err(blind) => {
             seen.out_of_sight = blind.briefly;
             seen.may_pass = true;
             seen.findings.push(Finding::new(Concern::Comparison, blind.why));
         }
-        Ok(live) if rendered => {
-            let (comparison, findings) = compare(seen.want.clone(), live, rules(), &seen.facts);
+        Ok(mut live) if rendered => {
+            permit.filter(&mut live);
+            let (mut comparison, findings) = compare(seen.want.clone(), live, rules, &seen.facts);
+            permit.mark_denied(&mut comparison);
             seen.comparison = Some(comparison);
             seen.findings.extend(findings);
         }
-        Ok(live) => seen.comparison = Some(observe(live, rules(), &seen.facts)),
+        Ok(mut live) => {
+            permit.filter(&mut live);
+            seen.comparison = Some(observe(live, rules, &seen.facts));
+        }
     }
 }
 
@@ -140,6 +187,9 @@ async fn render(
     at: &At,
     seen: &mut Seen,
 ) -> bool {
+    if let At::Manifests(texts) = at {
+        return read_manifests(texts, seen);
+    }
     let sources = app.sources();
     if sources.is_empty() {
         let message = "spec.source or spec.sources is required: say where the manifests are";
@@ -148,7 +198,7 @@ async fn render(
     }
     for (index, source) in sources.iter().enumerate() {
         let request = request(controller, app, destination, source, index, at);
-        match controller.ports.sources.render(request).await {
+        match controller.sources.render(request).await {
             Ok(Rendered { commit, source_type, objects }) => {
                 seen.revisions.push(commit);
                 seen.source_types.push(source_type);
@@ -169,6 +219,19 @@ async fn render(
     complete
 }
 
+fn read_manifests(texts: &[String], seen: &mut Seen) -> bool {
+    for text in texts {
+        let object = serde_json::from_str(text).ok().and_then(|it| Object::from_value(it).ok());
+        let Some(object) = object else {
+            let message = "Failed to load target state: a manifest of the request is no object";
+            seen.findings.push(Finding::new(Concern::Comparison, message));
+            return false;
+        };
+        seen.want.push(object);
+    }
+    true
+}
+
 fn request(
     controller: &Controller,
     app: &Application,
@@ -179,7 +242,7 @@ fn request(
 ) -> RenderRequest {
     let level = match at {
         At::Target(level) => level.at_least_for(app),
-        At::Revisions(_) => Level::Live,
+        At::Revisions(_) | At::Manifests(_) => Level::Live,
     };
     RenderRequest {
         source: source.clone(),
@@ -192,6 +255,7 @@ fn request(
         instance: controller.instance_name(app),
         project: app.spec.project.clone(),
         namespace: app.spec.destination.namespace.clone(),
+        tracking: controller.settings().tracking.clone(),
         kube_version: destination.client().version().git_version.clone(),
         kinds: destination.kinds(),
         ignore_cache: level == Level::Hard,
@@ -212,7 +276,7 @@ fn revision(
         At::Target(_) if level == Level::Live => {
             compared.revisions.get(index).unwrap_or(&compared.revision).clone()
         }
-        At::Target(_) => source.target_revision.clone(),
+        At::Target(_) | At::Manifests(_) => source.target_revision.clone(),
     }
 }
 
@@ -248,11 +312,35 @@ fn facts(
         let kind = kinds.as_ref()?.find(&object.group_version_kind())?;
         Some((kind.group_kind(), if kind.namespaced { Scope::Namespaced } else { Scope::Cluster }))
     };
+    let versions = |object: &Object| {
+        let kind = object.group_kind();
+        let served = kinds.as_ref()?.versions(&kind).iter().map(|it| it.version.clone());
+        Some((kind, served.collect::<Vec<_>>())).filter(|(_, served)| !served.is_empty())
+    };
     Facts {
         instance: controller.instance_name(app),
+        tracked_by: tracked_by(&controller.settings().tracking),
         destination_namespace: app.spec.destination.namespace.clone(),
         scopes: want.iter().filter_map(scope).collect(),
-        versions: BTreeMap::new(),
+        versions: want.iter().filter_map(versions).collect(),
+    }
+}
+
+/// How an application wants its objects compared, and what of that cannot be read.
+fn comparing(app: &Application) -> (Comparing, Vec<Finding>) {
+    let (ignoring, findings) = Ignoring::of(&app.spec.ignore_differences, &[], StatusOf::All);
+    let options = app.spec.sync_policy.iter().flat_map(|it| &it.sync_options);
+    let applies_server_side = options.into_iter().any(|it| it == "ServerSideApply=true");
+    (Comparing { ignoring, applies_server_side, ..Comparing::default() }, findings)
+}
+
+/// How this installation marks what is an application's.
+pub(crate) fn tracked_by(tracking: &Tracking) -> TrackedBy {
+    match tracking.method {
+        TrackingMethod::Label => TrackedBy::Label { key: tracking.label_key.clone() },
+        TrackingMethod::Annotation | TrackingMethod::AnnotationAndLabel => {
+            TrackedBy::Annotation { installation: tracking.installation_id.clone() }
+        }
     }
 }
 

@@ -5,22 +5,26 @@
 //! Application's `status.operationState`, so that a later pass, or another
 //! process, goes on from there.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::{Application, OperationState, SyncOperationResource, SyncOperationResult};
+use api::{Application, OperationState, SyncOperation, SyncOperationResource, SyncOperationResult};
 use engine::operation::{
     begin, finish, history_after, is_finished, progress_of, results_of, retries_at, retry,
 };
-use engine::{Look, Plan, Progress, Step, SyncOptions, plan, step};
+use engine::{Look, Plan, Progress, Step, SyncOptions, plan, step, terminate};
 use jiff::{SignedDuration, Timestamp};
-use object::ResourceKey;
+use object::{GroupKind, Object, ResourceKey};
 
 use crate::Controller;
-use crate::health::Bundled;
+use crate::health::KindRules;
+use crate::level::Level;
 use crate::look::{At, Seen, live_objects, look, look_again};
 use crate::perform::perform;
 
+const TERMINATING: &str = "Terminating";
 const WRITE_RETRY: SignedDuration = SignedDuration::from_millis(50);
+const WINDOW_CHECK: SignedDuration = SignedDuration::from_secs(30);
 const BLIND_RETRY: SignedDuration = SignedDuration::from_secs(1);
 
 /// Brings the operation as far as it goes now. Leaves `app` with the operation's
@@ -36,18 +40,57 @@ pub(crate) async fn advance(
         Record::Wait(until) => return Some(until),
         Record::Go(state) => *state,
     };
-    if state.phase == "Terminating" {
-        end(app, state, "Failed", "Operation terminated".into(), controller.now());
+    let Some(asked) = state.operation.sync.clone() else {
+        let message = "Invalid operation request: no operation specified";
+        end(app, state, "Error", message.into(), controller.now());
         return None;
+    };
+    let state = controller.terminated_if_too_long(state);
+    if state.phase != TERMINATING
+        && let Some(why) = stopped_by_window(seen, app, &state, controller.now())
+    {
+        let mut state = state;
+        state.message = format!("Sync operation blocked by sync window: {why}");
+        app.status.operation_state = Some(state);
+        return Some(controller.now() + WINDOW_CHECK);
     }
-    let pinned = pinned_revisions(&state);
-    if pinned.is_empty() || pinned == seen.revisions {
+    let Some(at) = elsewhere(&asked, &state, seen) else {
         return sync(controller, base, app, seen, state).await;
+    };
+    let mut there = look(controller, &with_sources_of(app, &asked), &at).await;
+    if there.out_of_sight {
+        return Some(controller.now() + BLIND_RETRY);
     }
-    let mut at_pinned = look(controller, app, &At::Revisions(pinned)).await;
-    let wake_at = sync(controller, base, app, &mut at_pinned, state).await;
-    look_again(seen).await;
+    let wake_at = sync(controller, base, app, &mut there, state).await;
+    look_again(controller, app, seen).await;
     wake_at
+}
+
+/// Where the operation looks, if that is not where the Application does: other
+/// commits, other sources, or manifests that come with the request.
+fn elsewhere(asked: &SyncOperation, state: &OperationState, seen: &Seen) -> Option<At> {
+    if !asked.manifests.is_empty() {
+        return Some(At::Manifests(asked.manifests.clone()));
+    }
+    let has_own_sources = asked.source.is_some() || !asked.sources.is_empty();
+    let pinned = pinned_revisions(state);
+    if pinned.is_empty() {
+        return has_own_sources.then_some(At::Target(Level::Latest));
+    }
+    (has_own_sources || pinned != seen.revisions).then_some(At::Revisions(pinned))
+}
+
+/// The Application with the sources that an operation brings along, as a
+/// rollback does.
+fn with_sources_of(app: &Application, asked: &SyncOperation) -> Application {
+    let mut app = app.clone();
+    if !asked.sources.is_empty() {
+        app.spec.sources.clone_from(&asked.sources);
+    } else if asked.source.is_some() {
+        app.spec.source.clone_from(&asked.source);
+        app.spec.sources.clear();
+    }
+    app
 }
 
 async fn sync(
@@ -59,6 +102,10 @@ async fn sync(
 ) -> Option<Timestamp> {
     let verified = seen.comparison.as_ref().filter(|_| seen.is_verified());
     let Some((comparison, cluster)) = verified.zip(seen.cluster.clone()) else {
+        if state.phase == TERMINATING {
+            end(app, state, "Failed", "Operation terminated".into(), controller.now());
+            return None;
+        }
         let reasons: Vec<&str> = seen.findings.iter().map(|it| it.message.as_str()).collect();
         end(app, state, "Error", reasons.join("; "), controller.now());
         return None;
@@ -83,9 +130,11 @@ async fn sync(
         let Ok(live) = live_objects(&cluster, &seen.facts.instance, &keys).await else {
             return Some(controller.now() + BLIND_RETRY);
         };
+        let health = KindRules { settings: &seen.settings, now: controller.now() };
         let look =
-            Look { live: &live, health: &Bundled, dry_run: options.dry_run, now: controller.now() };
-        let advice = step(&plan, &progress, look);
+            Look { live: &live, health: &health, dry_run: options.dry_run, now: controller.now() };
+        let advise = if state.phase == TERMINATING { terminate } else { step };
+        let advice = advise(&plan, &progress, look);
         progress.extend(advice.learned);
         match advice.step {
             Step::Run(moves) => {
@@ -95,7 +144,7 @@ async fn sync(
                 state.message = message;
                 record(app, &mut state, &plan, &progress, seen);
                 app.status.operation_state = Some(state);
-                look_again(seen).await;
+                look_again(controller, app, seen).await;
                 return until;
             }
             Step::Done { message } => {
@@ -110,8 +159,34 @@ async fn sync(
             }
         }
     }
-    look_again(seen).await;
+    look_again(controller, app, seen).await;
     app.status.operation_state.as_ref().and_then(retries_at)
+}
+
+impl Controller {
+    /// An operation that takes longer than the settings allow is ended.
+    fn terminated_if_too_long(&self, mut state: OperationState) -> OperationState {
+        let began = state.started_at.timestamp();
+        let limit = self.options.sync_timeout.and_then(|it| SignedDuration::try_from(it).ok());
+        if let (Some(began), Some(limit)) = (began, limit)
+            && self.now().duration_since(began) > limit
+        {
+            state.phase = TERMINATING.into();
+        }
+        state
+    }
+}
+
+/// Why no sync may run at this hour, if so.
+fn stopped_by_window(
+    seen: &Seen,
+    app: &Application,
+    state: &OperationState,
+    now: Timestamp,
+) -> Option<String> {
+    let automated = state.operation.initiated_by.automated;
+    let started = state.started_at.timestamp().unwrap_or(now);
+    seen.permit.as_ref()?.stops(app, automated, started, now)
 }
 
 enum Record {
@@ -147,10 +222,31 @@ fn options(app: &Application, state: &OperationState, seen: &Seen, now: Timestam
     let sync = state.operation.sync.clone().unwrap_or_default();
     let revision = seen.revisions.first().map(String::as_str).unwrap_or_default();
     let started_at = state.started_at.timestamp().unwrap_or(now);
-    SyncOptions {
+    let mut options = SyncOptions {
         selection: seen.selection(&sync.resources),
         ..SyncOptions::of(app, &sync, revision, started_at)
+    };
+    if let (Some(namespace), Some(cluster)) = (&mut options.namespace, &seen.cluster) {
+        namespace.exists = cluster.known(&namespace_key(&namespace.name)).is_some();
     }
+    options.objections = objections(seen, &options);
+    options
+}
+
+/// What the project has against the objects that the sync would write.
+fn objections(seen: &Seen, options: &SyncOptions) -> BTreeMap<ResourceKey, String> {
+    let (Some(permit), Some(comparison)) = (&seen.permit, &seen.comparison) else {
+        return BTreeMap::new();
+    };
+    let wanted = comparison.items.iter().filter(|(_, it)| it.pair.want().is_some());
+    let mut keys: Vec<ResourceKey> = wanted.map(|(key, _)| key.clone()).collect();
+    keys.extend(comparison.hooks.iter().map(Object::key));
+    keys.extend(options.namespace.iter().map(|it| namespace_key(&it.name)));
+    permit.objections(&keys)
+}
+
+fn namespace_key(name: &str) -> ResourceKey {
+    ResourceKey::new(&GroupKind::new("", "Namespace"), "", name)
 }
 
 fn record(
@@ -160,6 +256,8 @@ fn record(
     progress: &Progress,
     seen: &Seen,
 ) {
+    let asked = state.operation.sync.clone().unwrap_or_default();
+    let app = &with_sources_of(app, &asked);
     let earlier = state.sync_result.take().unwrap_or_default();
     let mut result = SyncOperationResult {
         resources: results_of(plan, progress, &earlier.resources),

@@ -1,8 +1,10 @@
 //! Does to the cluster what a step says.
 
 use api::names::FINALIZER_HOOK;
-use cluster::{ApplyError, ApplyOptions, Cluster, DeleteOptions, Effect, Propagation};
-use engine::{Move, Outcome, Task, TaskId};
+use cluster::{
+    ApplyError, Cluster, DeleteOptions, Effect, Propagation, Validation, Way, WriteOptions,
+};
+use engine::{Move, Outcome, Task, TaskId, Writing};
 use futures::stream::{self, StreamExt as _};
 use object::Object;
 use serde_json::{Value, json};
@@ -20,9 +22,9 @@ pub(crate) async fn perform(
         .map(|movement| async move {
             match movement {
                 Move::Check(task) => Some(check(cluster, task).await),
-                Move::ReleaseHook(task) => release_hook(cluster, task).await,
                 Move::Apply(task) => Some(apply(controller, cluster, task, dry_run).await),
                 Move::Prune(task) => Some(prune(cluster, task, dry_run).await),
+                Move::ReleaseHook(task) => release_hook(cluster, task).await,
                 Move::RemoveHook(task) => remove_hook(cluster, task).await,
             }
         })
@@ -38,19 +40,52 @@ async fn apply(
     task: &Task,
     dry_run: bool,
 ) -> (TaskId, Outcome) {
-    let options = ApplyOptions { dry_run, ..ApplyOptions::default() };
-    let outcome = match cluster.apply(task.action.object(), &options).await {
-        Ok(applied) => {
-            let changed_existing = applied.what == Effect::Configured;
-            Outcome::written(applied.message(), changed_existing, controller.now())
+    let options = write_options(task.action.writing(), dry_run);
+    let outcome = match cluster.write(task.action.object(), &options).await {
+        Ok(written) => {
+            let changed_existing = written.what == Effect::Configured;
+            Outcome::written(written.message, changed_existing, controller.now())
         }
         Err(error) => Outcome::Failed { message: error.in_one_line(), was_applied: false },
     };
     (task.id.clone(), outcome)
 }
 
+fn write_options(writing: Option<&Writing>, dry_run: bool) -> WriteOptions {
+    let way = match writing.map(|it| &it.way) {
+        None | Some(engine::Way::ClientSide) => Way::ClientSide,
+        Some(engine::Way::ServerSide { takes_over_from }) => {
+            Way::ServerSide { takes_over_from: takes_over_from.clone() }
+        }
+        Some(engine::Way::Replace) => Way::Replace,
+        Some(engine::Way::Update) => Way::Update,
+    };
+    let validates = writing.is_none_or(|it| it.validate);
+    WriteOptions {
+        way,
+        force: writing.is_some_and(|it| it.force),
+        validation: if validates { Validation::Strict } else { Validation::Ignore },
+        dry_run,
+    }
+}
+
+/// Only a manifest that can never be read is a reason to hold the sync back;
+/// everything else may look different when its turn comes.
+async fn check(cluster: &Cluster, task: &Task) -> (TaskId, Outcome) {
+    let writing = task.action.writing();
+    let outcome = match cluster.write(task.action.object(), &write_options(writing, true)).await {
+        Err(ApplyError::Invalid { refusal, .. })
+            if writing.is_some_and(|it| it.validate) && refusal.code == 400 =>
+        {
+            Outcome::CheckFailed { message: refusal.message }
+        }
+        Ok(_) | Err(_) => Outcome::Checked,
+    };
+    (task.id.clone(), outcome)
+}
+
 async fn prune(cluster: &Cluster, task: &Task, dry_run: bool) -> (TaskId, Outcome) {
-    let options = deletion(task.action.object(), dry_run);
+    let options = deletion(task, dry_run);
     let outcome = match cluster.delete(&task.id.key, &options).await {
         Ok(_) if dry_run => Outcome::Pruned { message: "pruned (dry run)".into() },
         Ok(_) => Outcome::Pruned { message: "pruned".into() },
@@ -60,12 +95,7 @@ async fn prune(cluster: &Cluster, task: &Task, dry_run: bool) -> (TaskId, Outcom
 }
 
 async fn remove_hook(cluster: &Cluster, task: &Task) -> Option<(TaskId, Outcome)> {
-    let options = DeleteOptions {
-        propagation: Propagation::Foreground,
-        uid: None,
-        at_once: false,
-        dry_run: false,
-    };
+    let options = DeleteOptions { uid: None, ..deletion(task, false) };
     match cluster.delete(&task.id.key, &options).await {
         Ok(_) => None,
         Err(error) => {
@@ -73,26 +103,6 @@ async fn remove_hook(cluster: &Cluster, task: &Task) -> Option<(TaskId, Outcome)
             Some((task.id.clone(), Outcome::Failed { message, was_applied: true }))
         }
     }
-}
-
-/// Deletes the very object that was judged, not one that took its name since.
-fn deletion(live: &Object, dry_run: bool) -> DeleteOptions {
-    let uid = live.text(&["metadata", "uid"]).map(str::to_owned);
-    DeleteOptions { propagation: Propagation::Foreground, uid, at_once: false, dry_run }
-}
-
-/// Only a manifest that can never be read is a reason to hold the sync back;
-/// everything else may look different when its turn comes.
-async fn check(cluster: &Cluster, task: &Task) -> (TaskId, Outcome) {
-    let options = ApplyOptions { dry_run: true, ..ApplyOptions::default() };
-    let validates = task.action.writing().is_some_and(|it| it.validate);
-    let outcome = match cluster.apply(task.action.object(), &options).await {
-        Err(ApplyError::Invalid { refusal, .. }) if validates && refusal.code == 400 => {
-            Outcome::CheckFailed { message: refusal.message }
-        }
-        Ok(_) | Err(_) => Outcome::Checked,
-    };
-    (task.id.clone(), outcome)
 }
 
 /// Takes our finalizer off a hook whose end was seen.
@@ -120,4 +130,16 @@ async fn release_hook(cluster: &Cluster, task: &Task) -> Option<(TaskId, Outcome
         Err(error) => format!("Failed to remove hook finalizer: {}", error.in_one_line()),
     };
     Some((task.id.clone(), Outcome::Failed { message, was_applied: true }))
+}
+
+/// Deletes the very object that was judged, not one that took its name since.
+fn deletion(task: &Task, dry_run: bool) -> DeleteOptions {
+    let live: &Object = task.action.object();
+    let propagation = match task.action.propagation() {
+        engine::Propagation::Foreground => Propagation::Foreground,
+        engine::Propagation::Background => Propagation::Background,
+        engine::Propagation::Orphan => Propagation::Orphan,
+    };
+    let uid = live.text(&["metadata", "uid"]).map(str::to_owned);
+    DeleteOptions { propagation, uid, at_once: false, dry_run }
 }

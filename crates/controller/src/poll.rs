@@ -10,12 +10,24 @@ use runtime::Shutdown;
 use crate::Controller;
 use crate::level::Level;
 use crate::ports::Freshness;
+use crate::settings::Settings;
 
 const AT_ONCE: usize = 64;
+const EVERY: Duration = Duration::from_secs(120);
+const JITTER: Duration = Duration::from_secs(60);
 
 /// Polls until shutdown, unless polling is switched off.
 pub(crate) async fn poll(controller: &Controller, shutdown: &Shutdown) {
-    while let Some(wait) = controller.options.poll.wait(&controller.options.random) {
+    loop {
+        let options = &controller.options;
+        let Some(wait) = options.poll.wait(&controller.settings(), &options.random) else {
+            // Switched off, until the settings say otherwise.
+            let mut settings = controller.settings.subscribe();
+            match shutdown.or_end(settings.changed()).await {
+                Some(Ok(())) => continue,
+                Some(Err(_)) | None => return,
+            }
+        };
         if shutdown.or_end(tokio::time::sleep(wait)).await.is_none() {
             return;
         }
@@ -24,6 +36,9 @@ pub(crate) async fn poll(controller: &Controller, shutdown: &Shutdown) {
             .for_each_concurrent(AT_ONCE, |app| async move {
                 if has_moved(controller, &app, began).await {
                     controller.queue.add(app.key(), Level::Polled);
+                } else if controller.looks_after_orphans(&app) {
+                    // Objects that are nobody's wake nobody.
+                    controller.queue.add(app.key(), Level::Live);
                 }
             })
             .await;
@@ -35,7 +50,7 @@ async fn has_moved(controller: &Controller, app: &Application, poll: Instant) ->
     let compared = &app.status.sync;
     for (index, source) in app.sources().iter().enumerate() {
         let last = compared.revisions.get(index).unwrap_or(&compared.revision);
-        let now = controller.ports.sources.resolve(source, Freshness::NotBefore(poll)).await;
+        let now = controller.sources.resolve(source, Freshness::NotBefore(poll)).await;
         if compared.status == "Unknown" || now.as_ref() != Ok(last) {
             return true;
         }
@@ -44,17 +59,19 @@ async fn has_moved(controller: &Controller, app: &Application, poll: Instant) ->
 }
 
 /// How often to poll.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct PollOptions {
-    /// `timeout.reconciliation`; zero switches polling off.
-    pub every: Duration,
-    /// `timeout.reconciliation.jitter`: up to this much is added each time, so
-    /// that many installations do not ask the same server at once.
-    pub jitter: Duration,
+    /// Instead of `timeout.reconciliation`; zero switches polling off.
+    pub every: Option<Duration>,
+    /// Instead of `timeout.reconciliation.jitter`: up to this much is added each
+    /// time, so that many installations do not ask the same server at once.
+    pub jitter: Option<Duration>,
 }
 
 impl PollOptions {
-    fn wait(self, random: &cluster::Randomness) -> Option<Duration> {
-        (!self.every.is_zero()).then(|| self.every + self.jitter.mul_f64(random.next()))
+    fn wait(self, settings: &Settings, random: &cluster::Randomness) -> Option<Duration> {
+        let every = self.every.or(settings.poll_every).unwrap_or(EVERY);
+        let jitter = self.jitter.or(settings.poll_jitter).unwrap_or(JITTER);
+        (!every.is_zero()).then(|| every + jitter.mul_f64(random.next()))
     }
 }

@@ -8,6 +8,7 @@ use api::ApplicationSource;
 use cluster::Kinds;
 use futures::future::BoxFuture;
 use object::Object;
+use render::tracking::Tracking;
 
 /// Turns sources into commits and commits into manifests.
 pub trait Sources: Send + Sync + 'static {
@@ -50,6 +51,8 @@ pub struct RenderRequest {
     pub project: String,
     /// The destination's namespace.
     pub namespace: String,
+    /// How the objects are marked as the application's.
+    pub tracking: Tracking,
     /// The destination's version, such as `v1.36.1`.
     pub kube_version: String,
     /// What the destination serves: charts may ask.

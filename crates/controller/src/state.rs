@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::Controller;
 use crate::destinations::{Destination, DestinationError};
+use crate::health::KindRules;
 use crate::level::Level;
 use crate::look::{At, look};
 use crate::secrets;
@@ -64,7 +65,9 @@ impl Controller {
         let destination = self.destination(&app.spec.destination)?;
         let seen = look(self, app, &At::Target(Level::Live)).await;
         let comparison = seen.comparison.unwrap_or_default();
-        Ok(crate::tree::tree(&destination.cluster, &comparison, &[], &self.bodies).await)
+        let rules = KindRules { settings: &seen.settings, now: self.now() };
+        let cluster = &destination.cluster;
+        Ok(crate::tree::tree(cluster, &comparison, &seen.orphans, &self.bodies, &rules).await)
     }
 
     /// The cluster that a destination names.

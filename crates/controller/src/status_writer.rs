@@ -102,18 +102,19 @@ impl StatusWriter {
         self.apps.get(&stored.key()).ok_or(WriteError::Gone)
     }
 
-    /// Lets go of an Application whose objects are gone.
-    pub(crate) async fn remove_cascade_finalizer(
+    /// Holds an Application, or lets go of it.
+    pub(crate) async fn set_finalizers(
         &self,
         app: &Application,
+        finalizers: &[String],
     ) -> Result<(), WriteError> {
-        let ours = app.cascade_finalizer();
-        let others: Vec<&String> =
-            app.metadata.finalizers.iter().filter(|it| Some(it.as_str()) != ours).collect();
-        let patch = json!({"metadata": {
-            "finalizers": others, "resourceVersion": app.metadata.resource_version,
-        }});
-        let Value::Object(patch) = patch else { return Ok(()) };
+        let mut patch = Map::new();
+        patch.insert(
+            "metadata".into(),
+            json!({
+                "finalizers": finalizers, "resourceVersion": app.metadata.resource_version,
+            }),
+        );
         match self.send(app, patch).await {
             Err(WriteError::Gone) => Ok(()),
             other => other,

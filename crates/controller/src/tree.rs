@@ -9,11 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use api::{ApplicationTree, HostInfo, ResourceNode, ResourceRef};
 use cluster::{ApiKind, Cluster, Known, Selector};
-use engine::{Comparison, tree};
+use engine::{Comparison, HealthRules, tree};
 use object::{GroupKind, GroupVersionKind, Object, ResourceKey};
 use serde_json::Value;
-
-use crate::health::Bundled;
 
 /// How many levels of owners are followed.
 const DEPTH: usize = 16;
@@ -30,6 +28,7 @@ pub(crate) async fn tree(
     comparison: &Comparison,
     orphans: &[Known],
     bodies: &Bodies,
+    rules: &(dyn HealthRules + Sync),
 ) -> ApplicationTree {
     let roots: Vec<&Object> = comparison.items.values().filter_map(|it| it.pair.live()).collect();
     let below = descendants(cluster, &roots);
@@ -42,10 +41,10 @@ pub(crate) async fn tree(
         .collect();
     let all: Vec<&Object> =
         roots.iter().copied().chain(children.iter().map(AsRef::as_ref)).collect();
-    nodes.extend(all.iter().map(|it| tree::node(it, parents(cluster, it, &roots), &Bundled)));
+    nodes.extend(all.iter().map(|it| tree::node(it, parents(cluster, it, &roots), rules)));
     let orphans = bodies.of(cluster, orphans).await;
     let orphaned_nodes =
-        orphans.iter().map(|it| tree::node(it, parents(cluster, it, &[]), &Bundled)).collect();
+        orphans.iter().map(|it| tree::node(it, parents(cluster, it, &[]), rules)).collect();
     let hosts = hosts(cluster, &all).await;
     ApplicationTree { nodes, orphaned_nodes, hosts, ..ApplicationTree::default() }
 }

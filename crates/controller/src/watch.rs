@@ -1,22 +1,33 @@
 //! What wakes the controller: Applications that changed, live objects that changed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
+use std::sync::Arc;
 
-use api::{AppKey, Application};
-use cluster::{Change, Changes, Scope, Selector, WatchEvent};
+use api::{AppKey, AppProject, Application};
+use cluster::{ApiKind, Change, Changes, Scope, Selector, WatchEvent};
 use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use object::GroupVersionKind;
 
 use crate::Controller;
 use crate::level::Level;
+use crate::settings::Settings;
 use crate::status_writer::application_kind;
+
+const SETTINGS: &str = "argocd-cm";
 
 /// Follows the Applications. Does not end.
 pub(crate) async fn applications(controller: &Controller) {
     let options = &controller.options;
-    let events = controller.ports.control_plane.watch::<Application>(
+    let scope = if options.application_namespaces.is_empty() {
+        Scope::Namespace(options.namespace.clone())
+    } else {
+        Scope::Everywhere
+    };
+    let events = controller.control_plane.watch::<Application>(
         &application_kind(),
-        Scope::Namespace(options.namespace.clone()),
+        scope,
         Selector::everything(),
         options.random.clone(),
     );
@@ -26,6 +37,8 @@ pub(crate) async fn applications(controller: &Controller) {
         match event {
             WatchEvent::Restarted => listed.clear(),
             WatchEvent::Synced => controller.apps.retain(&listed),
+            WatchEvent::Applied(app) if !controller.holds_applications(&app.metadata.namespace) => {
+            }
             WatchEvent::Applied(app) => {
                 let key = app.key();
                 listed.insert(key.clone());
@@ -47,8 +60,99 @@ pub(crate) async fn applications(controller: &Controller) {
     }
 }
 
-/// Follows what is live. Ends when the cluster does.
-pub(crate) async fn live_objects(controller: &Controller, mut changes: Changes) {
+/// Follows the projects, and wakes the Applications of one that changed. Does not end.
+pub(crate) async fn projects(controller: &Controller) {
+    let kind = GroupVersionKind::parse(api::API_VERSION, AppProject::KIND);
+    let events = controller.control_plane.watch::<AppProject>(
+        &ApiKind::known(&kind, "appprojects", true),
+        Scope::Namespace(controller.options.namespace.clone()),
+        Selector::everything(),
+        controller.options.random.clone(),
+    );
+    let mut events = pin!(events);
+    let mut listed = BTreeSet::new();
+    while let Some(event) = events.next().await {
+        match event {
+            WatchEvent::Restarted => listed.clear(),
+            WatchEvent::Synced => controller.projects.retain(&listed),
+            WatchEvent::Applied(project) => {
+                let name = project.metadata.name.clone();
+                listed.insert(name.clone());
+                if controller.projects.see(project) {
+                    wake_applications_of(controller, &name);
+                }
+            }
+            WatchEvent::Deleted(project) => {
+                listed.remove(&project.metadata.name);
+                controller.projects.forget(&project.metadata.name);
+                wake_applications_of(controller, &project.metadata.name);
+            }
+            WatchEvent::Unreadable { name, why, .. } => {
+                tracing::warn!(project = name, why, "cannot read an AppProject");
+            }
+            WatchEvent::Interrupted { why } => {
+                tracing::warn!(why, "the watch of AppProjects is interrupted");
+            }
+        }
+    }
+}
+
+fn wake_applications_of(controller: &Controller, project: &str) {
+    for app in controller.apps.all() {
+        if app.spec.project_name() == project {
+            controller.queue.add(app.key(), Level::Live);
+        }
+    }
+}
+
+/// Follows argocd-cm, and wakes everybody when it says something new. Does not end.
+pub(crate) async fn settings(controller: &Controller) {
+    let fields = format!("metadata.name={SETTINGS}");
+    let events = controller.control_plane.watch::<ConfigMap>(
+        &ApiKind::known(&GroupVersionKind::parse("v1", "ConfigMap"), "configmaps", true),
+        Scope::Namespace(controller.options.namespace.clone()),
+        Selector { fields, ..Selector::default() },
+        controller.options.random.clone(),
+    );
+    let mut events = pin!(events);
+    while let Some(event) = events.next().await {
+        let WatchEvent::Applied(map) = event else { continue };
+        let (settings, problems) = Settings::read(&map.data);
+        for problem in problems {
+            tracing::warn!(problem, "ignoring a setting of {SETTINGS}");
+        }
+        let is_news = controller.settings.send_if_modified(|known| {
+            let is_news = **known != settings;
+            *known = Arc::new(settings);
+            is_news
+        });
+        if is_news {
+            controller.wake_everybody();
+        }
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct ConfigMap {
+    #[serde(default)]
+    data: BTreeMap<String, String>,
+}
+
+/// Follows what is live, in every cluster. Does not end.
+pub(crate) async fn live_objects(controller: &Controller) {
+    let Some(mut arrivals) = controller.destinations.arrivals() else { return };
+    let mut followed = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            Some(changes) = arrivals.recv() => followed.push(follow(controller, changes)),
+            Some(()) = followed.next(), if !followed.is_empty() => {}
+            else => return,
+        }
+    }
+}
+
+/// Follows one cluster. Ends when it does.
+async fn follow(controller: &Controller, mut changes: Changes) {
     loop {
         let batch = changes.next().await;
         if batch.is_empty() {
@@ -77,7 +181,7 @@ fn concerned(controller: &Controller, batch: &[Change]) -> BTreeSet<AppKey> {
 }
 
 /// Reads an instance name back: `name`, or `namespace_name`.
-fn app_key(controller: &Controller, instance: &str) -> AppKey {
+pub(crate) fn app_key(controller: &Controller, instance: &str) -> AppKey {
     match instance.split_once('_') {
         Some((namespace, name)) => AppKey::new(namespace, name),
         None => AppKey::new(&controller.options.namespace, instance),

@@ -71,6 +71,7 @@ fn plan_many_new_objects(bencher: Bencher<'_, '_>, count: usize) {
         })
         .collect();
     let facts = Facts {
+        tracked_by: engine::TrackedBy::default(),
         instance: "app".into(),
         destination_namespace: "web".into(),
         scopes: [(GroupKind::new("", "ConfigMap"), Scope::Namespaced)].into(),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use object::{Object, ResourceKey};
 
-use crate::marks;
+use crate::marks::{self, TrackedBy};
 
 /// The next move of a cascade.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,9 +22,13 @@ pub enum CascadeStep {
 
 /// Says what to delete next of what `instance` tracks.
 #[must_use]
-pub fn next(live: &BTreeMap<ResourceKey, Object>, instance: &str) -> CascadeStep {
+pub fn next(
+    live: &BTreeMap<ResourceKey, Object>,
+    instance: &str,
+    tracked_by: &TrackedBy,
+) -> CascadeStep {
     let doomed: Vec<(&ResourceKey, &Object)> =
-        live.iter().filter(|(key, object)| is_doomed(key, object, instance)).collect();
+        live.iter().filter(|(key, object)| is_doomed(key, object, instance, tracked_by)).collect();
     let Some(wave) = doomed.iter().map(|(_, object)| marks::wave(object)).max() else {
         return CascadeStep::Done;
     };
@@ -42,8 +46,8 @@ pub fn next(live: &BTreeMap<ResourceKey, Object>, instance: &str) -> CascadeStep
 }
 
 /// CRDs stay: deleting one would delete objects that other applications track.
-fn is_doomed(key: &ResourceKey, object: &Object, instance: &str) -> bool {
-    marks::belongs_to(object, key, instance)
+fn is_doomed(key: &ResourceKey, object: &Object, instance: &str, tracked_by: &TrackedBy) -> bool {
+    marks::belongs_to(object, key, instance, tracked_by)
         && !marks::survives_deletion(object)
         && !key.group_kind().is("apiextensions.k8s.io", "CustomResourceDefinition")
 }
@@ -81,7 +85,7 @@ mod tests {
         let names = |keys: Vec<ResourceKey>| {
             keys.into_iter().map(|key| key.name).collect::<Vec<_>>().join(" ")
         };
-        let step = match next(&cluster(objects), "app") {
+        let step = match next(&cluster(objects), "app", &TrackedBy::default()) {
             CascadeStep::Delete(keys) => format!("delete {}", names(keys)),
             CascadeStep::Wait(keys) => format!("wait {}", names(keys)),
             CascadeStep::Done => "done".into(),
@@ -106,6 +110,9 @@ mod tests {
 
     #[test]
     fn other_applications_objects_are_not_ours() {
-        assert_eq!(next(&cluster(&[("a", 0, false, "")]), "other"), CascadeStep::Done);
+        assert_eq!(
+            next(&cluster(&[("a", 0, false, "")]), "other", &TrackedBy::default()),
+            CascadeStep::Done
+        );
     }
 }

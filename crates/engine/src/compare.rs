@@ -8,7 +8,7 @@ use object::{GroupKind, GroupVersionKind, Object, ResourceKey};
 use crate::diff::{Comparing, Difference, diff};
 use crate::finding::{Concern, Finding};
 use crate::health::{Health, HealthRules, health};
-use crate::marks::{self, Role};
+use crate::marks::{self, Role, TrackedBy};
 use crate::pair::{Pair, pair};
 
 /// What was asked of the world before comparing.
@@ -16,6 +16,8 @@ use crate::pair::{Pair, pair};
 pub struct Facts {
     /// The name the application tracks its objects by (`name` or `namespace_name`).
     pub instance: String,
+    /// How objects say whose they are.
+    pub tracked_by: TrackedBy,
     /// Where namespaced objects without a namespace of their own go.
     pub destination_namespace: String,
     /// Scope of every kind that occurs. A kind the cluster does not serve is absent.
@@ -121,7 +123,7 @@ pub fn compare(
         .map(|(key, pair)| {
             warn_if_shared(&key, &pair, facts, &mut findings);
             let compared = Compared {
-                verdict: judge(&key, &pair, rules),
+                verdict: judge(&key, &pair, rules, &facts.tracked_by),
                 health: pair.live().and_then(|live| health(live, rules.health)),
                 pair,
             };
@@ -179,8 +181,9 @@ pub fn observe(live: BTreeMap<ResourceKey, Object>, rules: Rules<'_>, facts: &Fa
         },
         pair: Pair::Extra { live },
     };
-    let tracked =
-        live.into_iter().filter(|(key, object)| marks::belongs_to(object, key, &facts.instance));
+    let tracked = live
+        .into_iter()
+        .filter(|(key, object)| marks::belongs_to(object, key, &facts.instance, &facts.tracked_by));
     let items = tracked.map(|(key, live)| (key, judged(live))).collect();
     Comparison { items, ..Comparison::default() }
 }
@@ -270,12 +273,13 @@ fn nameless(object: &Object, key: ResourceKey) -> Finding {
 /// Tracked by the application and nobody's child: what git may have an opinion on.
 fn is_root_of(live: &Object, facts: &Facts) -> bool {
     live.list(&["metadata", "ownerReferences"]).is_empty()
-        && marks::tracking(live).is_some_and(|tracking| tracking.instance == facts.instance)
+        && marks::tracking(live, &facts.tracked_by)
+            .is_some_and(|tracking| tracking.instance == facts.instance)
 }
 
 fn warn_if_shared(key: &ResourceKey, pair: &Pair, facts: &Facts, findings: &mut Vec<Finding>) {
     let Pair::Both { live, .. } = pair else { return };
-    let Some(tracking) = marks::tracking(live) else { return };
+    let Some(tracking) = marks::tracking(live, &facts.tracked_by) else { return };
     if tracking.instance != facts.instance && tracking.is_for(key) {
         let message = format!(
             "{}/{} is part of applications {} and {}",
@@ -285,7 +289,7 @@ fn warn_if_shared(key: &ResourceKey, pair: &Pair, facts: &Facts, findings: &mut 
     }
 }
 
-fn judge(key: &ResourceKey, pair: &Pair, rules: Rules<'_>) -> Verdict {
+fn judge(key: &ResourceKey, pair: &Pair, rules: Rules<'_>, tracked_by: &TrackedBy) -> Verdict {
     match pair {
         Pair::Missing { .. } => Verdict::OutOfSync(Vec::new()),
         Pair::Both { want, live } => match diff(want, live, rules.comparing) {
@@ -294,7 +298,9 @@ fn judge(key: &ResourceKey, pair: &Pair, rules: Rules<'_>) -> Verdict {
         },
         // A copied tracking id adopts nothing: a controller that clones an
         // object's annotations must not get its clone deleted.
-        Pair::Extra { live } if !marks::tracking(live).is_some_and(|it| it.is_for(key)) => {
+        Pair::Extra { live }
+            if !marks::tracking(live, tracked_by).is_some_and(|it| it.is_for(key)) =>
+        {
             Verdict::NotJudged
         }
         Pair::Extra { live } if marks::role(live) != Role::Member => Verdict::NotJudged,
@@ -313,6 +319,7 @@ mod tests {
         let scopes = [("ConfigMap", Scope::Namespaced), ("Namespace", Scope::Cluster)];
         Facts {
             instance: "app".into(),
+            tracked_by: TrackedBy::default(),
             destination_namespace: "web".into(),
             scopes: scopes.map(|(kind, scope)| (GroupKind::new("", kind), scope)).into(),
             versions: BTreeMap::new(),
@@ -352,6 +359,21 @@ mod tests {
     #[test]
     fn a_copied_tracking_id_adopts_nothing() {
         check(config_map("copy", "app:/ConfigMap:web/a"), &[Verdict::NotJudged]);
+    }
+
+    #[test]
+    fn a_label_tracks_where_the_settings_say_so() {
+        let mut labelled = config_map("a", "another:/ConfigMap:web/a");
+        labelled.set_label("instance", "app");
+        let by_label = Facts { tracked_by: TrackedBy::Label { key: "instance".into() }, ..facts() };
+        let comparing = Comparing::default();
+        let rules = Rules { health: &BuiltinOnly, comparing: &comparing };
+        let live = || BTreeMap::from([(labelled.key(), labelled.clone())]);
+        let (comparison, _) = compare(Vec::new(), live(), rules, &by_label);
+        let verdicts: Vec<Verdict> = comparison.items.into_values().map(|it| it.verdict).collect();
+        assert_eq!(verdicts, [Verdict::OutOfSync(vec![])]);
+        let (comparison, _) = compare(Vec::new(), live(), rules, &facts());
+        assert!(comparison.items.is_empty());
     }
 
     #[test]

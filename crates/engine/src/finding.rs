@@ -36,6 +36,8 @@ pub enum Concern {
     SharedResource,
     /// Git holds an object that the settings exclude.
     ExcludedResource,
+    /// There are objects in the application's namespace that are nobody's.
+    OrphanedResource,
 }
 
 impl Concern {
@@ -51,6 +53,7 @@ impl Concern {
             Self::RepeatedResource => "RepeatedResourceWarning",
             Self::SharedResource => "SharedResourceWarning",
             Self::ExcludedResource => "ExcludedResourceWarning",
+            Self::OrphanedResource => "OrphanedResourceWarning",
         }
     }
 

@@ -35,7 +35,7 @@ pub use decide::{Decision, HealBackoff, Hold, decide};
 pub use diff::{CompareSettings, Comparing, Sides};
 pub use finding::{Concern, Finding};
 pub use health::{Health, HealthCode, HealthRules, health};
-pub use marks::Phase;
+pub use marks::{Phase, TrackedBy};
 pub use pair::Pair;
 pub use plan::{Action, HookRun, Plan, Task, TaskId, plan};
 pub use status::{Established, status};

@@ -13,14 +13,38 @@ const HELM_RESOURCE_POLICY: &str = "helm.sh/resource-policy";
 pub struct Tracking<'o> {
     /// The application, `name` or `namespace_name`.
     pub instance: &'o str,
-    subject: &'o str,
+    /// The object that the id names; a label names none.
+    subject: Option<&'o str>,
+}
+
+/// How objects say whose they are: a setting of the installation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TrackedBy {
+    /// By the tracking id.
+    Annotation {
+        /// What tells this installation from others on the same cluster; empty
+        /// if it is the only one.
+        installation: String,
+    },
+    /// By a label alone.
+    Label {
+        /// The label.
+        key: String,
+    },
+}
+
+impl Default for TrackedBy {
+    fn default() -> Self {
+        Self::Annotation { installation: String::new() }
+    }
 }
 
 impl Tracking<'_> {
     /// Does the id name this very object, rather than one it was copied from?
     #[must_use]
     pub fn is_for(&self, key: &ResourceKey) -> bool {
-        let Some((kind, name)) = self.subject.split_once(':') else { return false };
+        let Some(subject) = self.subject else { return true };
+        let Some((kind, name)) = subject.split_once(':') else { return false };
         // Cluster-scoped objects are tracked under their application's
         // destination namespace, so that part proves nothing for them.
         let same_name = name.split_once('/').is_some_and(|(namespace, name)| {
@@ -30,20 +54,29 @@ impl Tracking<'_> {
     }
 }
 
-/// Reads the tracking id, `instance:group/kind:namespace/name`.
+/// Reads the tracking id, `instance:group/kind:namespace/name`, or the label.
 #[must_use]
-pub fn tracking(object: &Object) -> Option<Tracking<'_>> {
+pub fn tracking<'o>(object: &'o Object, by: &TrackedBy) -> Option<Tracking<'o>> {
+    let installation = match by {
+        TrackedBy::Label { key } => {
+            let instance = object.label(key).filter(|it| !it.is_empty())?;
+            return Some(Tracking { instance, subject: None });
+        }
+        TrackedBy::Annotation { installation } => installation,
+    };
+    let is_ours = installation.is_empty()
+        || object.annotation(names::ANNOTATION_INSTALLATION_ID) == Some(installation);
     let (instance, subject) = object.annotation(names::ANNOTATION_TRACKING_ID)?.split_once(':')?;
-    Some(Tracking { instance, subject })
+    is_ours.then_some(Tracking { instance, subject: Some(subject) })
 }
 
 /// Is the object `instance`'s own: tracked by it, under its own name, and made
 /// by nobody else? Controllers copy annotations to what they make, so a
 /// ReplicaSet carries the tracking id of its Deployment.
 #[must_use]
-pub fn belongs_to(object: &Object, key: &ResourceKey, instance: &str) -> bool {
+pub fn belongs_to(object: &Object, key: &ResourceKey, instance: &str, by: &TrackedBy) -> bool {
     object.list(&["metadata", "ownerReferences"]).is_empty()
-        && tracking(object).is_some_and(|it| it.instance == instance && it.is_for(key))
+        && tracking(object, by).is_some_and(|it| it.instance == instance && it.is_for(key))
 }
 
 /// When in a sync something happens. The order of the variants is the order of time.

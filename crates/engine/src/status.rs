@@ -76,11 +76,11 @@ fn sync_status(
 ) -> SyncStatus {
     let code = match known {
         None => "Unknown",
-        Some(comparison) if comparison.items.values().any(|it| it.verdict == Verdict::Unknown) => {
-            "Unknown"
-        }
         Some(comparison) if comparison.items.values().any(Compared::counts_as_out_of_sync) => {
             "OutOfSync"
+        }
+        Some(comparison) if comparison.items.values().any(|it| it.verdict == Verdict::Unknown) => {
+            "Unknown"
         }
         Some(_) => "Synced",
     };
@@ -281,6 +281,7 @@ mod tests {
 
     fn compared(want: &[Object], live: &[Object]) -> Comparison {
         let facts = Facts {
+            tracked_by: crate::marks::TrackedBy::default(),
             instance: "app".into(),
             destination_namespace: "web".into(),
             scopes: [("", "ConfigMap"), ("batch", "Job")]

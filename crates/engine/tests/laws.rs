@@ -159,6 +159,7 @@ fn scene() -> impl Strategy<Value = Scene> {
 
 fn facts() -> Facts {
     Facts {
+        tracked_by: engine::TrackedBy::default(),
         instance: "app".into(),
         destination_namespace: "web".into(),
         scopes: [(GroupKind::new("", "ConfigMap"), Scope::Namespaced)].into(),

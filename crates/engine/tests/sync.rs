@@ -334,6 +334,7 @@ fn facts() -> Facts {
         (GroupKind::new(group, *kind), scope(kind))
     });
     Facts {
+        tracked_by: engine::TrackedBy::default(),
         instance: "story".into(),
         destination_namespace: "default".into(),
         scopes: scopes.collect(),

@@ -119,7 +119,7 @@ async fn a_name_that_yaml_reads_as_a_boolean_is_explained() {
 }
 
 #[tokio::test]
-async fn an_unknown_kind_fails_the_sync_but_not_its_neighbours() {
+async fn an_unknown_kind_refuses_the_whole_sync() {
     let it = shared().test("unknown-kind").await;
     let repo = Repo::new();
     repo.commit(&[
@@ -131,10 +131,10 @@ async fn an_unknown_kind_fails_the_sync_but_not_its_neighbours() {
     it.create(&app).await;
     ends_in_operation_message(
         &it,
-        &["one or more objects failed to apply", "example.org/v1/Widget is not installed"],
+        &["tasks are not valid", "Make sure the \"Widget\" CRD is installed"],
     )
     .await;
-    assert!(it.get("v1", "ConfigMap", "m").await.is_some());
+    assert_eq!(it.get("v1", "ConfigMap", "m").await, None);
 }
 
 #[tokio::test]

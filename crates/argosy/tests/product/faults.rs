@@ -78,7 +78,7 @@ async fn an_api_server_that_goes_away_is_not_taken_for_an_empty_cluster() {
 }
 
 #[tokio::test]
-async fn an_application_deleted_during_its_sync_takes_everything_along() {
+async fn an_application_deleted_during_its_sync_goes_with_everything_when_that_ends() {
     let it = shared().test("deleted-midway").await;
     let repo = Repo::new();
     repo.commit(&[
@@ -96,6 +96,11 @@ async fn an_application_deleted_during_its_sync_takes_everything_along() {
     })
     .await;
     it.world.kubectl(&["--namespace", "argocd", "delete", "application", it.name, "--wait=false"]);
+    it.until("marked, and at work", |app| {
+        app.metadata.deletion_timestamp.is_some() && app.operation.is_some()
+    })
+    .await;
+    it.patch_app(&json!({"status": {"operationState": {"phase": "Terminating"}}})).await;
     it.until_gone().await;
     assert_eq!(it.get("apps/v1", "Deployment", "db").await, None);
     assert_eq!(it.get("apps/v1", "Deployment", "web").await, None);
@@ -116,12 +121,13 @@ async fn what_rbac_forbids_is_told_with_who_may_not_do_what() {
         app.status.operation_state.as_ref().is_some_and(|state| state.phase == "Failed")
     });
     let message = app.await.status.operation_state.expect("an operation").message;
-    for words in ["system:serviceaccount:argocd:limited", "cannot patch", "configmaps"] {
+    for words in ["system:serviceaccount:argocd:limited", "cannot create", "configmaps"] {
         assert!(message.contains(words), "{message}");
     }
 }
 
-/// A user who may read everything and write Applications, but nothing else.
+/// A user who may read everything and write what an installation writes to its
+/// own namespace, but nothing else.
 fn limited_kubeconfig(world: &World) -> PathBuf {
     world.kubectl(&["--namespace", "argocd", "create", "serviceaccount", "limited"]);
     let reader = ["create", "clusterrole", "reader", "--verb=get,list,watch", "--resource=*.*"];
@@ -143,6 +149,10 @@ fn limited_kubeconfig(world: &World) -> PathBuf {
             "--serviceaccount=argocd:limited",
         ]);
     }
+    let own = "--resource=secrets,configmaps,appprojects.argoproj.io";
+    world.kubectl(&["-n", "argocd", "create", "role", "own", "--verb=create,patch,update", own]);
+    let account = "--serviceaccount=argocd:limited";
+    world.kubectl(&["-n", "argocd", "create", "rolebinding", "own", "--role=own", account]);
     let token = world.kubectl(&["--namespace", "argocd", "create", "token", "limited"]);
     let admin = std::fs::read_to_string(world.cluster.kubeconfig_path()).expect("a kubeconfig");
     let path = world.cluster.folder().join("limited-kubeconfig");

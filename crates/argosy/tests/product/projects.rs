@@ -1,0 +1,157 @@
+//! What a project forbids does not happen, and what it watches is told.
+
+use serde_json::{Value, json};
+use testkit::git::Repo;
+
+use crate::world::{CONTROL_NAMESPACE, Test, config_map, shared};
+
+const TRACKING: &str = "argocd.argoproj.io/tracking-id";
+
+/// A project of the test's name; `rules` go over what lets everything through.
+async fn project(it: &Test<'_>, rules: Value) {
+    let mut spec = json!({
+        "sourceRepos": ["*"],
+        "destinations": [{"server": "*", "namespace": "*"}],
+        "clusterResourceWhitelist": [{"group": "*", "kind": "*"}],
+    });
+    for (field, value) in rules.as_object().expect("rules") {
+        spec[field] = value.clone();
+    }
+    it.create(&json!({
+        "apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject",
+        "metadata": {"name": it.name, "namespace": CONTROL_NAMESPACE}, "spec": spec,
+    }))
+    .await;
+}
+
+fn in_project(it: &Test<'_>, mut app: Value) -> Value {
+    app["spec"]["project"] = it.name.into();
+    app
+}
+
+#[track_caller]
+fn has_condition(app: &api::Application, kind: &str, text: &str) -> bool {
+    app.status.conditions.iter().any(|it| it.type_ == kind && it.message.contains(text))
+}
+
+#[tokio::test]
+async fn an_application_of_a_project_that_does_not_exist_says_so_until_it_does() {
+    let it = shared().test("no-project").await;
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &config_map("m", "a", "1"))]);
+    it.create(&in_project(&it, it.automated(&repo))).await;
+    it.until("invalid", |app| {
+        let text = "Application referencing project no-project which does not exist";
+        has_condition(app, "InvalidSpecError", text) && app.status.sync.status == "Unknown"
+    })
+    .await;
+
+    project(&it, json!({})).await;
+    let app = it.until_synced().await;
+    assert_eq!(app.status.conditions, []);
+}
+
+#[tokio::test]
+async fn a_forbidden_destination_and_a_forbidden_source_are_told() {
+    let it = shared().test("forbidden").await;
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &config_map("m", "a", "1"))]);
+    let elsewhere = json!([{"server": "*", "namespace": "elsewhere"}]);
+    project(&it, json!({"destinations": elsewhere, "sourceRepos": ["https://one.example/*"]}))
+        .await;
+    it.create(&in_project(&it, it.automated(&repo))).await;
+    it.until("told both", |app| {
+        has_condition(app, "InvalidSpecError", "is not permitted in project 'forbidden'")
+            && has_condition(
+                app,
+                "InvalidSpecError",
+                "do not match any of the allowed destinations",
+            )
+    })
+    .await;
+    assert_eq!(it.get("v1", "ConfigMap", "m").await, None);
+}
+
+#[tokio::test]
+async fn a_forbidden_kind_is_neither_written_nor_deleted() {
+    let it = shared().test("forbidden-kind").await;
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: b}\n";
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &config_map("m", "a", "1")), ("app/s.yaml", secret)]);
+    project(&it, json!({"namespaceResourceBlacklist": [{"group": "", "kind": "Secret"}]})).await;
+    // Looks like the application's, as if the project had once allowed it.
+    it.create(&json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "old", "namespace": it.name,
+            "annotations": {TRACKING: format!("{0}:/Secret:{0}/old", it.name)}},
+    }))
+    .await;
+    let mut app = in_project(&it, it.application(&repo));
+    app["metadata"]["finalizers"] = json!(["resources-finalizer.argocd.argoproj.io"]);
+    app["operation"] = json!({"sync": {"prune": true}});
+    it.create(&app).await;
+
+    let app = it.until("failed", |app| {
+        app.operation.is_none()
+            && app.status.operation_state.as_ref().is_some_and(|it| it.phase == "Failed")
+            && app.status.sync.status == "OutOfSync"
+    });
+    let app = app.await;
+    let state = app.status.operation_state.as_ref().expect("it ran");
+    let results = &state.sync_result.as_ref().expect("results").resources;
+    let refused = results.iter().find(|it| it.kind == "Secret").expect("a result");
+    assert_eq!(refused.message, "resource :Secret is not permitted in project forbidden-kind");
+    let status = |name: &str| {
+        app.status.resources.iter().find(|it| it.name == name).map(|it| it.status.as_str())
+    };
+    assert_eq!(
+        (status("s"), status("m"), status("old")),
+        (Some("Unknown"), Some("OutOfSync"), None)
+    );
+    assert_eq!(it.get("v1", "ConfigMap", "m").await, None, "nothing is written");
+
+    let kind = crate::world::api_kind("argoproj.io/v1alpha1", "Application");
+    it.client.delete(&kind, CONTROL_NAMESPACE, it.name).await.expect("it is deleted");
+    it.until_gone().await;
+    assert!(it.get("v1", "Secret", "old").await.is_some());
+}
+
+#[tokio::test]
+async fn a_closed_window_holds_auto_sync_back_until_it_opens() {
+    let it = shared().test("window").await;
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &config_map("m", "a", "1"))]);
+    let always = json!([{"kind": "deny", "schedule": "* * * * *", "duration": "1h",
+        "applications": ["*"]}]);
+    project(&it, json!({"syncWindows": always})).await;
+    it.create(&in_project(&it, it.automated(&repo))).await;
+    let app = it.until("OutOfSync", |app| app.status.sync.status == "OutOfSync").await;
+    assert_eq!((app.operation, app.status.operation_state), (None, None));
+
+    let open = json!({"spec": {"syncWindows": []}});
+    let kind = crate::world::api_kind("argoproj.io/v1alpha1", "AppProject");
+    it.client.merge_patch(&kind, CONTROL_NAMESPACE, it.name, None, &open).await.expect("patched");
+    it.until_synced().await;
+}
+
+#[tokio::test]
+async fn what_is_nobodys_is_told_where_the_project_asks() {
+    let it = shared().test("nobodys").await;
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &config_map("m", "a", "1"))]);
+    project(&it, json!({"orphanedResources": {"warn": true}})).await;
+    it.create(&in_project(&it, it.automated(&repo))).await;
+    it.until_synced().await;
+
+    it.create(&json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "stray", "namespace": it.name}}))
+        .await;
+    it.until("warned", |app| {
+        let text = "Application has 1 orphaned resources";
+        has_condition(app, "OrphanedResourceWarning", text) && app.status.sync.status == "Synced"
+    })
+    .await;
+    let ignore = json!({"spec": {"orphanedResources": {"ignore": [{"kind": "ConfigMap"}]}}});
+    let kind = crate::world::api_kind("argoproj.io/v1alpha1", "AppProject");
+    it.client.merge_patch(&kind, CONTROL_NAMESPACE, it.name, None, &ignore).await.expect("patched");
+    it.until("no longer warned", |app| app.status.conditions.is_empty()).await;
+}
