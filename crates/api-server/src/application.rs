@@ -14,6 +14,7 @@ pub(crate) mod read;
 pub(crate) mod selector;
 pub(crate) mod server_side_diff;
 pub(crate) mod tree;
+mod upload;
 pub(crate) mod watch;
 pub(crate) mod windows;
 pub(crate) mod write;

@@ -428,7 +428,7 @@ mod tests {
         let credential = to_credential(&cluster, Credential::new("x".into())).expect("fine");
         assert_eq!(
             credential.text("config"),
-            r#"{"bearerToken":"secret","tlsClientConfig":{"insecure":false}}"#
+            r#"{"tlsClientConfig":{"insecure":false},"bearerToken":"secret"}"#
         );
         assert_eq!(from_credential(&credential), cluster);
         assert_eq!(sanitized(cluster.config).bearer_token, "");

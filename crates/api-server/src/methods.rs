@@ -122,6 +122,8 @@ fn applications(table: &mut Table<Call>) {
     table.stream(path, rest, tree::watch);
     let path = "/application.ApplicationService/GetManifests";
     table.unary(path, [get("/api/v1/applications/{name}/manifests")], manifests::get);
+    let path = "/application.ApplicationService/GetManifestsWithFiles";
+    table.upload(path, manifests::with_files);
     let path = "/application.ApplicationService/RevisionMetadata";
     let rest = [get("/api/v1/applications/{name}/revisions/{revision}/metadata")];
     table.unary(path, rest, manifests::revision_metadata);

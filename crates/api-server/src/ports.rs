@@ -22,6 +22,13 @@ pub trait Sources: Send + Sync {
     /// The manifests of a source.
     fn render(&self, request: RenderRequest) -> BoxFuture<'_, Result<Rendered, SourceError>>;
 
+    /// The manifests of files that came by another way than git.
+    fn render_files(
+        &self,
+        files: BTreeMap<String, Vec<u8>>,
+        request: RenderRequest,
+    ) -> BoxFuture<'_, Result<Rendered, SourceError>>;
+
     /// What is known about a commit.
     fn revision_metadata<'a>(
         &'a self,

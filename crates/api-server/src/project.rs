@@ -110,10 +110,11 @@ pub(crate) async fn update(
     call: Call,
     request: ProjectUpdateRequest,
 ) -> Result<AppProject, Status> {
-    let project = payload(request.project)?;
+    let mut project = payload(request.project)?;
     call.require(resource::PROJECTS, action::UPDATE, &project.metadata.name)?;
     checked(&project)?;
     let existing = find(&call.server.store, &project.metadata.name).await?;
+    token::keep(&existing, &mut project);
     check_users(&call, &existing, &project)?;
     let written = replace(&call.server.store, &existing, &project).await?;
     note_project(&call, &written, Reason::ResourceUpdated, "updated project").await;

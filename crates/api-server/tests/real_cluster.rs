@@ -77,6 +77,14 @@ impl Sources for OnePath {
         async { Ok(RevisionMetadata { author, ..RevisionMetadata::default() }) }.boxed()
     }
 
+    fn render_files(
+        &self,
+        _: BTreeMap<String, Vec<u8>>,
+        request: RenderRequest,
+    ) -> BoxFuture<'_, Result<Rendered, SourceError>> {
+        self.render(request)
+    }
+
     fn credentials_changed(&self) -> BoxFuture<'_, ()> {
         async {}.boxed()
     }

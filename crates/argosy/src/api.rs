@@ -17,7 +17,11 @@ use cluster::Client;
 use controller::Controller;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use render::{EnabledSourceTypes, RenderContext, SourceDetails, SourceType};
+use render::tree::MemoryTree;
+use render::{
+    EnabledSourceTypes, NothingOutside, RenderContext, RenderError, SourceDetails, SourceType,
+    Still, World,
+};
 use repo_server::{Freshness, ManifestQuery, RefSource, RepoCredentials, RepoUrl, TargetRevision};
 use runtime::{Chain, Shutdown};
 use tokio::net::TcpListener;
@@ -124,6 +128,43 @@ impl Sources for InProcessSources {
                 source_type: rendered.source_type().map_or("", SourceType::as_str).to_owned(),
                 objects: rendered.objects(),
             })
+        }
+        .boxed()
+    }
+
+    fn render_files(
+        &self,
+        files: BTreeMap<String, Vec<u8>>,
+        request: RenderRequest,
+    ) -> BoxFuture<'_, Result<Rendered, SourceError>> {
+        let version = request.cluster.client().version().git_version.clone();
+        let context = RenderContext {
+            project: request.project,
+            capabilities: self.sources.capabilities(version, &request.cluster.kinds()),
+            ..self.sources.context(request.instance, request.namespace)
+        };
+        let (source, revision) = (request.source, request.revision);
+        async move {
+            let rendered = tokio::task::spawn_blocking(move || {
+                let tree = files
+                    .into_iter()
+                    .fold(MemoryTree::new(), |tree, (path, content)| tree.file(&path, content));
+                let world = World {
+                    commit: &revision,
+                    facts: &Still,
+                    outside: &NothingOutside,
+                    refs: BTreeMap::new(),
+                };
+                let manifests = render::render(&tree, &source, &context, &world).0?;
+                Ok::<_, RenderError>(Rendered {
+                    source_type: manifests.source_type.as_str().to_owned(),
+                    objects: manifests.objects,
+                    commit: revision,
+                })
+            });
+            let failed = |message: String| SourceError { message, is_inaccessible: false };
+            let rendered = rendered.await.map_err(|error| failed(error.to_string()))?;
+            rendered.map_err(|error| failed(Chain(&error).to_string()))
         }
         .boxed()
     }

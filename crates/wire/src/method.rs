@@ -123,6 +123,19 @@ impl<C: Clone + Send + Sync + 'static> Table<C> {
         self.add(Arc::new(Streaming { path, handler, types }), rest);
     }
 
+    /// A method whose request comes in pieces. Over REST there is none: it has no form there that
+    /// a client uses.
+    pub fn upload<Piece, Answer, F, Fut>(&mut self, path: &'static str, handler: F)
+    where
+        Piece: Message + Default + 'static,
+        Answer: Message + 'static,
+        F: Fn(C, tonic::Streaming<Piece>) -> Fut + Clone + Send + Sync + 'static,
+        Fut: Future<Output = Result<Answer, Status>> + Send + 'static,
+    {
+        let types: PhantomData<fn(Piece) -> Answer> = PhantomData;
+        self.add(Arc::new(Upload { path, handler, types }), []);
+    }
+
     fn add(&mut self, endpoint: Arc<dyn Endpoint<C>>, rest: impl IntoIterator<Item = Rest>) {
         for Rest { verb, template, body } in rest {
             let template = Template::parse(template);
@@ -222,6 +235,42 @@ where
             Ok(Reply::Many(answers.boxed()))
         }
         .boxed()
+    }
+}
+
+struct Upload<F, Piece, Answer> {
+    path: &'static str,
+    handler: F,
+    types: PhantomData<fn(Piece) -> Answer>,
+}
+
+impl<C, F, Fut, Piece, Answer> Endpoint<C> for Upload<F, Piece, Answer>
+where
+    C: Clone + Send + Sync + 'static,
+    Piece: Message + Default + 'static,
+    Answer: Message + 'static,
+    F: Fn(C, tonic::Streaming<Piece>) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = Result<Answer, Status>> + Send + 'static,
+{
+    fn path(&self) -> &'static str {
+        self.path
+    }
+
+    fn grpc(
+        &self,
+        context: C,
+        request: Request<HttpBody>,
+    ) -> BoxFuture<'static, Response<HttpBody>> {
+        let handler = self.handler.clone();
+        let service = tower::service_fn(move |request: tonic::Request<tonic::Streaming<Piece>>| {
+            handler(context.clone(), request.into_inner()).map_ok(tonic::Response::new)
+        });
+        async move { server::<Piece, Answer>().client_streaming(service, request).await }.boxed()
+    }
+
+    fn json(&self, _: C, _: String) -> BoxFuture<'static, Result<Reply, Status>> {
+        async { Err(Status::unimplemented("this method takes a stream: call it over gRPC")) }
+            .boxed()
     }
 }
 

@@ -1,11 +1,15 @@
 //! What git wants, rendered now; and what is known about a commit.
 
 use api::{Application, ApplicationSource, ChartDetails, OciMetadata, RevisionMetadata};
+use tonic::Streaming;
 use wire::Status;
-use wire::message::application::{ApplicationManifestQuery, RevisionMetadataQuery};
+use wire::message::application::{
+    ApplicationManifestQuery, ApplicationManifestQueryWithFilesWrapper, ManifestPart,
+    RevisionMetadataQuery,
+};
 use wire::message::repository::ManifestResponse;
 
-use super::find;
+use super::{find, upload};
 use crate::methods::Call;
 use crate::ports::RenderRequest;
 use crate::secret::masked;
@@ -40,6 +44,39 @@ pub(crate) async fn get(
         answer.manifests.extend(rendered.objects.into_iter().map(|it| masked(it).to_string()));
     }
     Ok(answer)
+}
+
+/// What files of the client render to, as if they were the repository of the first source.
+pub(crate) async fn with_files(
+    call: Call,
+    mut pieces: Streaming<ApplicationManifestQueryWithFilesWrapper>,
+) -> Result<ManifestResponse, Status> {
+    let Some(ManifestPart::Query(query)) = pieces.message().await?.and_then(|it| it.part) else {
+        return Err(Status::unknown("error getting query: the first message must be the query"));
+    };
+    let name = &query.name;
+    if name.is_empty() {
+        return Err(Status::unknown("invalid request: application name is missing"));
+    }
+    let app = find(&call, name, query.app_namespace.as_deref(), query.project.as_deref()).await?;
+    let archive = upload::archive(pieces, &query.checksum).await?;
+    let unpacked = tokio::task::spawn_blocking(move || upload::unpacked(&archive)).await;
+    let files = unpacked.map_err(|error| Status::internal(error.to_string()))??;
+    let requests = requests(&call, &app, |_, source| source.target_revision.clone())?;
+    let Some(request) = requests.into_iter().next() else {
+        return Err(Status::unknown("error generating manifests: the application has no source"));
+    };
+    let rendered = call.server.ports.sources.render_files(files, request).await;
+    let rendered = rendered
+        .map_err(|error| Status::unknown(format!("error generating manifests: {error}")))?;
+    Ok(ManifestResponse {
+        manifests: rendered.objects.into_iter().map(|it| masked(it).to_string()).collect(),
+        namespace: app.spec.destination.namespace.clone(),
+        server: app.spec.destination.server.clone(),
+        revision: rendered.commit,
+        source_type: rendered.source_type,
+        ..ManifestResponse::default()
+    })
 }
 
 /// What there is to render of an Application: every source, at the revision that `revision` says.

@@ -111,6 +111,13 @@ fn tokens(project: &AppProject, role: &str) -> Vec<JwtToken> {
     tokens
 }
 
+/// The roles of a changed project keep the tokens they have: those are not the client's to change.
+pub(super) fn keep(existing: &AppProject, changed: &mut AppProject) {
+    for role in &mut changed.spec.roles {
+        role.jwt_tokens = tokens(existing, &role.name);
+    }
+}
+
 /// Writes the tokens into specification and status, as Argo CD keeps them; `false`
 /// when somebody else was faster.
 async fn write(
