@@ -35,6 +35,9 @@ pub enum BootstrapError {
     /// The machine gives no random numbers.
     #[error("could not make a key: the system gives no random numbers")]
     Random,
+    /// A certificate of our own could not be made.
+    #[error("could not make a certificate")]
+    Certificate(#[source] rcgen::Error),
     /// The first password could not be hashed.
     #[error("could not hash the first password of the admin")]
     Hash(#[source] bcrypt::BcryptError),
@@ -68,6 +71,20 @@ pub(crate) async fn bootstrap(
     }
     let created = store.create(&PROJECTS, &default_project(store.namespace())).await;
     ignore_existing(created).map_err(failed("the project default"))?;
+    Ok(())
+}
+
+/// A certificate that we vouch for ourselves, until somebody brings a better one.
+pub(crate) async fn make_certificate(
+    store: &Store,
+    settings: &SettingsStore,
+) -> Result<(), BootstrapError> {
+    let made = crate::tls::self_signed(store.namespace()).map_err(BootstrapError::Certificate)?;
+    let (chain, key) = made;
+    let data = json!({ "tls.crt": encoded(chain.as_bytes()), "tls.key": encoded(key.as_bytes()) });
+    let written = store.merge::<Value>(&SECRETS, SECRET, &json!({ "data": data })).await;
+    let written = written.map_err(|source| BootstrapError::Store { what: SECRET, source })?;
+    settings.see_secret(&written);
     Ok(())
 }
 

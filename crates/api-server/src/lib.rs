@@ -34,8 +34,10 @@ mod serve;
 mod session;
 mod settings_service;
 mod store;
+mod tls;
 mod token;
 mod version;
+mod webhook;
 
 use std::sync::Arc;
 
@@ -64,6 +66,8 @@ pub struct Options {
     /// Other namespaces that may hold Applications: names, globs, or regular
     /// expressions between slashes (`--application-namespaces`).
     pub application_namespaces: Vec<String>,
+    /// Serve with TLS; without it, everything goes over the wire as it is.
+    pub tls: bool,
     /// The source of jitter.
     pub random: Randomness,
 }
@@ -120,6 +124,9 @@ impl ApiServer {
         let store = Store::new(ports.control_plane.clone(), &options.namespace);
         let settings = Arc::clone(&ports.settings);
         bootstrap::bootstrap(&store, &settings).await?;
+        if options.tls && settings.current().certificate.is_none() {
+            bootstrap::make_certificate(&store, &settings).await?;
+        }
         let revocations = revocations::load(&store)
             .await
             .map_err(|source| BootstrapError::Store { what: "the list of logouts", source })?;

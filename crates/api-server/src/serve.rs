@@ -1,9 +1,11 @@
 //! The port: HTTP/1.1 and HTTP/2 on one socket, gRPC, gRPC-web and REST in both.
 
 use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures::{FutureExt as _, StreamExt as _, stream};
@@ -13,7 +15,9 @@ use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use jiff::Timestamp;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 use wire::{HttpBody, MESSAGE_LIMIT, Reply, Status, Table, error_body, http_status};
 
@@ -23,7 +27,7 @@ use crate::caller::{
 use crate::cookie;
 use crate::methods::{Call, is_open, table};
 use crate::store::PROJECTS;
-use crate::{ApiServer, Shutdown, session};
+use crate::{ApiServer, Shutdown, session, tls, webhook};
 
 /// A client has this long to send its headers.
 const HEADER_PATIENCE: Duration = Duration::from_secs(30);
@@ -34,17 +38,19 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 const TLS_HANDSHAKE: u8 = 0x16;
 /// Tells a gRPC client the new token of a login that would end soon.
 const RENEWED: &str = "renew-token";
-/// Browsers may send the cookie over plain connections, which is all there is so far.
-const IS_SECURE: bool = false;
 
 struct Port {
     server: Arc<ApiServer>,
     table: Table<Call>,
+    /// None where everything goes over the wire as it is.
+    tls: Option<TlsAcceptor>,
 }
 
 /// Takes connections until shutdown.
 pub(crate) async fn serve(server: &Arc<ApiServer>, listener: TcpListener, shutdown: &Shutdown) {
-    let port = Arc::new(Port { server: Arc::clone(server), table: table() });
+    let settings = Arc::clone(&server.settings);
+    let tls = server.options.tls.then(|| tls::acceptor(settings));
+    let port = Arc::new(Port { server: Arc::clone(server), table: table(), tls });
     while let Some(accepted) = shutdown.or_end(listener.accept()).await {
         match accepted {
             Ok((stream, _)) => {
@@ -62,15 +68,47 @@ pub(crate) async fn serve(server: &Arc<ApiServer>, listener: TcpListener, shutdo
 
 async fn connection(port: Arc<Port>, stream: TcpStream) {
     let mut first = [0];
-    // A client that probes for TLS waits long for an answer to its greeting; closing is one.
-    match tokio::time::timeout(HEADER_PATIENCE, stream.peek(&mut first)).await {
-        Ok(Ok(1)) if first[0] != TLS_HANDSHAKE => {}
-        _ => return,
+    let Ok(Ok(1)) = tokio::time::timeout(HEADER_PATIENCE, stream.peek(&mut first)).await else {
+        return;
+    };
+    match (first[0] == TLS_HANDSHAKE, port.tls.clone()) {
+        (true, Some(acceptor)) => {
+            let accepted = tokio::time::timeout(HEADER_PATIENCE, acceptor.accept(stream)).await;
+            match accepted {
+                Ok(Ok(stream)) => talk(port, stream, Answers::Api).await,
+                Ok(Err(error)) => tracing::debug!(%error, "a TLS greeting failed"),
+                Err(_) => {}
+            }
+        }
+        // A client that probes for TLS waits long for an answer to its greeting; closing is one.
+        (true, None) => {}
+        (false, Some(_)) => talk(port, stream, Answers::Redirect).await,
+        (false, None) => talk(port, stream, Answers::Api).await,
     }
+}
+
+/// What a connection is for.
+#[derive(Clone, Copy)]
+enum Answers {
+    Api,
+    /// It should have been a TLS connection.
+    Redirect,
+}
+
+async fn talk(
+    port: Arc<Port>,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    answers: Answers,
+) {
     let service = hyper_util::service::TowerToHyperService::new(tower::service_fn(
         move |request: Request<hyper::body::Incoming>| {
             let port = Arc::clone(&port);
-            async move { Ok::<_, Infallible>(answer(port, request.map(HttpBody::new)).await) }
+            async move {
+                Ok::<_, Infallible>(match answers {
+                    Answers::Api => answered(port, request.map(HttpBody::new)).await,
+                    Answers::Redirect => redirected(&request),
+                })
+            }
         },
     ));
     let mut builder = auto::Builder::new(TokioExecutor::new());
@@ -79,6 +117,37 @@ async fn connection(port: Arc<Port>, stream: TcpStream) {
     if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
         tracing::debug!(%error, "a connection broke");
     }
+}
+
+/// The same place over TLS.
+fn redirected<B>(request: &Request<B>) -> Response<HttpBody> {
+    let host = request.headers().get("host").and_then(|it| it.to_str().ok()).unwrap_or_default();
+    let path = request.uri().path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+    let mut response = plain(StatusCode::TEMPORARY_REDIRECT, "text/plain", Vec::new());
+    match HeaderValue::from_str(&format!("https://{host}{path}")) {
+        Ok(target) if !host.is_empty() => {
+            response.headers_mut().insert(LOCATION, target);
+            response
+        }
+        _ => plain(StatusCode::BAD_REQUEST, "text/plain", b"this port speaks TLS\n".to_vec()),
+    }
+}
+
+/// Answers with a number that also stands in the log. A panic is this request's failure alone.
+async fn answered(port: Arc<Port>, request: Request<HttpBody>) -> Response<HttpBody> {
+    static NUMBER: AtomicU64 = AtomicU64::new(1);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let (verb, path) = (request.method().clone(), request.uri().path().to_owned());
+    let begin = Instant::now();
+    let answer = AssertUnwindSafe(answer(port, request)).catch_unwind().await;
+    let mut response = answer.unwrap_or_else(|_| {
+        tracing::error!(request = number, %verb, path, "a request panicked");
+        refusal(&Status::internal("internal error"))
+    });
+    let status = response.status().as_u16();
+    tracing::debug!(request = number, %verb, path, status, took = ?begin.elapsed(), "answered");
+    response.headers_mut().insert("x-request-id", HeaderValue::from(number));
+    response
 }
 
 async fn answer(port: Arc<Port>, request: Request<HttpBody>) -> Response<HttpBody> {
@@ -93,6 +162,9 @@ async fn answer(port: Arc<Port>, request: Request<HttpBody>) -> Response<HttpBod
     }
     if request.uri().path() == "/healthz" {
         return plain(StatusCode::OK, "text/plain", b"ok".to_vec());
+    }
+    if request.uri().path() == "/api/webhook" {
+        return port.webhook(request).await;
     }
     if request.uri().path() == "/auth/logout" {
         return port.log_out(request.headers()).await;
@@ -148,6 +220,17 @@ impl Port {
         })
     }
 
+    async fn webhook(&self, request: Request<HttpBody>) -> Response<HttpBody> {
+        let (parts, body) = request.into_parts();
+        let limit = self.server.settings.current().webhooks.max_payload;
+        let limit = usize::try_from(limit).unwrap_or(BODY_LIMIT);
+        // A body past the limit is as good as none.
+        let body = Limited::new(pin!(body), limit).collect().await;
+        let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        let (status, told) = webhook::receive(&self.server, &parts.method, &parts.headers, &body);
+        plain(status, "text/plain; charset=utf-8", told.into_bytes())
+    }
+
     /// Revokes the token of the cookie, empties the cookie and goes back to the start.
     async fn log_out(&self, headers: &HeaderMap) -> Response<HttpBody> {
         let Some(token) = from_cookies(headers) else {
@@ -159,7 +242,8 @@ impl Port {
         }
         let url = self.server.settings.current().server.url.clone();
         let host = headers.get("host").and_then(|it| it.to_str().ok()).unwrap_or_default();
-        let home = if url.is_empty() { format!("http://{host}") } else { url };
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let home = if url.is_empty() { format!("{scheme}://{host}") } else { url };
         let mut response = plain(StatusCode::SEE_OTHER, "text/plain", Vec::new());
         let answer = response.headers_mut();
         if let Ok(home) = HeaderValue::from_str(home.trim_end_matches('/')) {
@@ -211,7 +295,7 @@ impl Port {
             }
             Reply::Many(answers) => streamed(answers, is_sse),
         };
-        for line in renewed.iter().flat_map(|token| cookie::lines(token, IS_SECURE)) {
+        for line in renewed.iter().flat_map(|token| cookie::lines(token, self.tls.is_some())) {
             if let Ok(line) = HeaderValue::from_str(&line) {
                 response.headers_mut().append(SET_COOKIE, line);
             }

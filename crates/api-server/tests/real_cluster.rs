@@ -250,6 +250,7 @@ async fn start(client: Client, shutdown: Shutdown) -> String {
     let options = Options {
         namespace: NAMESPACE.into(),
         application_namespaces: vec!["team-*".into()],
+        tls: false,
         random: Randomness::of_this_process(),
     };
     cluster.ready().await;

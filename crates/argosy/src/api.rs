@@ -38,7 +38,7 @@ pub(crate) struct ApiOptions {
     /// The port of the API; 0 picks a free one
     #[arg(long, default_value_t = 8080)]
     port: u16,
-    /// Serve the API without TLS, which is all there is so far: without this flag it listens on loopback only
+    /// Serve the API without TLS
     #[arg(long, env = "ARGOCD_SERVER_INSECURE")]
     insecure: bool,
 }
@@ -57,9 +57,8 @@ impl ApiOptions {
         ports: api_server::Ports,
         shutdown: &Shutdown,
     ) -> anyhow::Result<Api> {
-        let loopback = IpAddr::from([127, 0, 0, 1]);
-        let address = if self.insecure { self.address } else { loopback };
-        let address = SocketAddr::new(address, self.port);
+        let address = SocketAddr::new(self.address, self.port);
+        let options = api_server::Options { tls: !self.insecure, ..options };
         let listener = TcpListener::bind(address)
             .await
             .with_context(|| format!("could not listen on {address} for the API"))?;

@@ -166,6 +166,7 @@ async fn start(options: Options) -> anyhow::Result<()> {
     let api_options = api_server::Options {
         namespace: namespace.clone(),
         application_namespaces,
+        tls: true,
         random: Randomness::of_this_process(),
     };
     let api_sources = InProcessSources {

@@ -1,0 +1,101 @@
+//! `/api/webhook`: a push elsewhere makes Applications look at once.
+//!
+//! `event` reads what a provider says, `affected` decides whom it concerns;
+//! both depend on their arguments alone. Here the request is taken, and the
+//! Applications concerned are marked for a refresh, which is all a webhook can do.
+
+pub(crate) mod affected;
+pub(crate) mod event;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::{AppKey, Application};
+use http::{HeaderMap, Method, StatusCode};
+use serde_json::json;
+
+use crate::ApiServer;
+use crate::store::APPLICATIONS;
+use affected::{Refresh, refresh_after_publishing, refresh_after_push};
+use event::{Event, Refused};
+
+/// Status and text for the provider.
+pub(crate) type Answer = (StatusCode, String);
+
+/// Reads a request and has the Applications refreshed that it concerns, after it is answered.
+pub(crate) fn receive(
+    server: &Arc<ApiServer>,
+    method: &Method,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Answer {
+    let settings = server.settings.current();
+    let secrets = &settings.webhooks;
+    let header = |name: &str| headers.get(name).and_then(|it| it.to_str().ok());
+    match event::read(method == Method::POST, &header, body, secrets) {
+        Ok(event) => {
+            let concerned = concerned(server, &event);
+            let server = Arc::clone(server);
+            tokio::spawn(async move { refresh_all(&server, concerned).await });
+            (StatusCode::OK, String::new())
+        }
+        Err(refused) => {
+            tracing::info!(why = ?refused, "refused a webhook");
+            answer(refused, secrets.max_payload)
+        }
+    }
+}
+
+fn answer(refused: Refused, max_payload: u64) -> Answer {
+    match refused {
+        Refused::UnknownProvider => (StatusCode::BAD_REQUEST, "Unknown webhook event\n".into()),
+        Refused::Method => (StatusCode::METHOD_NOT_ALLOWED, "Webhook processing failed\n".into()),
+        Refused::Corrupt => {
+            let limit = max_payload >> 20;
+            let told = "Webhook processing failed: payload must be valid JSON under";
+            (StatusCode::BAD_REQUEST, format!("{told} {limit} MB\n"))
+        }
+        Refused::Registry => (StatusCode::UNAUTHORIZED, "Unauthorized\n".into()),
+        Refused::Secret | Refused::Event | Refused::Incomplete => {
+            (StatusCode::BAD_REQUEST, "Webhook processing failed\n".into())
+        }
+    }
+}
+
+fn concerned(server: &ApiServer, event: &Event) -> Vec<(AppKey, Refresh)> {
+    let decide = |app: &Application| match event {
+        Event::Push(push) => refresh_after_push(app, push),
+        Event::Published(published) => refresh_after_publishing(app, published),
+        Event::Nothing => None,
+    };
+    let apps = server.apps.all();
+    apps.iter().filter_map(|app| Some((app.key(), decide(app)?))).collect()
+}
+
+/// Past the threshold each waits for a while of its own: a thousand renders at once help nobody.
+async fn refresh_all(server: &ApiServer, concerned: Vec<(AppKey, Refresh)>) {
+    let webhooks = server.settings.current().webhooks.clone();
+    let threshold = usize::try_from(webhooks.jitter_threshold).unwrap_or(usize::MAX);
+    let count = concerned.len();
+    let refreshes = concerned.into_iter().enumerate().map(|(number, (key, refresh))| {
+        let share = if number < threshold { 0.0 } else { server.options.random.next() };
+        refresh_one(server, key, refresh, webhooks.jitter.mul_f64(share))
+    });
+    futures::future::join_all(refreshes).await;
+    if count > 0 {
+        tracing::info!(applications = count, "refreshed after a webhook");
+    }
+}
+
+async fn refresh_one(server: &ApiServer, key: AppKey, refresh: Refresh, wait: Duration) {
+    tokio::time::sleep(wait).await;
+    let mut annotations = json!({ api::names::ANNOTATION_REFRESH: "normal" });
+    if refresh == Refresh::AndHydrate {
+        annotations[api::names::ANNOTATION_HYDRATE] = "normal".into();
+    }
+    let patch = json!({ "metadata": { "annotations": annotations } });
+    let store = server.store.at(&key.namespace);
+    if let Err(error) = store.merge::<Application>(&APPLICATIONS, &key.name, &patch).await {
+        tracing::warn!(app = %key, error = %error.in_one_line(), "could not ask for a refresh");
+    }
+}
