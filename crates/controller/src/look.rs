@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use api::{Application, ApplicationSource, SyncOperationResource};
 use cluster::{Cluster, Continuity, Known, Live};
-use engine::diff::ignore::{Ignoring, StatusOf};
 use engine::status::compared_to;
 use engine::{
     Comparing, Comparison, Concern, Facts, Finding, Rules, Scope, TrackedBy, compare, observe,
@@ -127,7 +126,7 @@ pub(crate) async fn look(controller: &Controller, app: &Application, at: &At) ->
         }
     }
     let cluster = destination.cluster;
-    let (comparing, unreadable) = comparing(app);
+    let (comparing, unreadable) = Comparing::of(app, &controller.settings().comparing);
     seen.comparing = comparing;
     let rendered = render(controller, app, &cluster, at, &mut seen).await;
     seen.findings.extend(unreadable);
@@ -324,14 +323,6 @@ fn facts(
         scopes: want.iter().filter_map(scope).collect(),
         versions: want.iter().filter_map(versions).collect(),
     }
-}
-
-/// How an application wants its objects compared, and what of that cannot be read.
-fn comparing(app: &Application) -> (Comparing, Vec<Finding>) {
-    let (ignoring, findings) = Ignoring::of(&app.spec.ignore_differences, &[], StatusOf::All);
-    let options = app.spec.sync_policy.iter().flat_map(|it| &it.sync_options);
-    let applies_server_side = options.into_iter().any(|it| it == "ServerSideApply=true");
-    (Comparing { ignoring, applies_server_side, ..Comparing::default() }, findings)
 }
 
 /// How this installation marks what is an application's.

@@ -111,6 +111,10 @@ async fn sync(
         return None;
     };
     let options = options(app, &state, seen, controller.now());
+    if let Some(message) = options.objection(&seen.findings) {
+        end(app, state, "Failed", message, controller.now());
+        return None;
+    }
     let plan = plan(comparison, &options);
     let mut progress = progress_of(&state);
     record(app, &mut state, &plan, &progress, seen);
@@ -224,6 +228,7 @@ fn options(app: &Application, state: &OperationState, seen: &Seen, now: Timestam
     let started_at = state.started_at.timestamp().unwrap_or(now);
     let mut options = SyncOptions {
         selection: seen.selection(&sync.resources),
+        comparing: Arc::new(seen.comparing.clone()),
         ..SyncOptions::of(app, &sync, revision, started_at)
     };
     if let (Some(namespace), Some(cluster)) = (&mut options.namespace, &seen.cluster) {

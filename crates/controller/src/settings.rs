@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cluster::{Exclusions, KindRule};
+use engine::CompareSettings;
 use gocompat::glob;
 use render::tracking::{DEFAULT_LABEL, Tracking, TrackingMethod};
 use serde::Deserialize;
@@ -25,6 +26,8 @@ pub struct Settings {
     pub poll_jitter: Option<Duration>,
     /// Users' health scripts, by `group/Kind` or `Kind`; `*` matches any text.
     pub health_scripts: BTreeMap<String, String>,
+    /// What comparisons ignore, whatever the Application.
+    pub comparing: CompareSettings,
 }
 
 impl Default for Settings {
@@ -35,6 +38,7 @@ impl Default for Settings {
             poll_every: None,
             poll_jitter: None,
             health_scripts: BTreeMap::new(),
+            comparing: CompareSettings::default(),
         }
     }
 }
@@ -47,7 +51,9 @@ impl Settings {
     pub fn read(data: &BTreeMap<String, String>) -> (Self, Vec<String>) {
         let mut problems = Vec::new();
         let text = |key: &str| data.get(key).map(|it| it.trim()).unwrap_or_default();
-        let settings = Self {
+        let (mut comparing, told) = CompareSettings::read(data);
+        problems.extend(told);
+        let mut settings = Self {
             tracking: Tracking {
                 method: TrackingMethod::parse(text("application.resourceTrackingMethod")),
                 label_key: match text("application.instanceLabelKey") {
@@ -60,7 +66,12 @@ impl Settings {
             poll_every: duration(data, "timeout.reconciliation", &mut problems),
             poll_jitter: duration(data, "timeout.reconciliation.jitter", &mut problems),
             health_scripts: health_scripts(data, &mut problems),
+            comparing: CompareSettings::default(),
         };
+        if settings.tracking.method != TrackingMethod::Label {
+            comparing.instance_label = Some(settings.tracking.label_key.clone());
+        }
+        settings.comparing = comparing;
         (settings, problems)
     }
 

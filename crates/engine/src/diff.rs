@@ -69,7 +69,7 @@ impl Default for Comparing {
 }
 
 /// What the settings of an installation say about comparing.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CompareSettings {
     /// `resource.customizations.ignoreDifferences.*`; the group and kind `*` for all.
     pub ignore: Vec<ResourceIgnoreDifferences>,
