@@ -21,6 +21,7 @@ mod kinds;
 mod logs;
 mod refusal;
 mod registration;
+mod served;
 mod sighting;
 mod store;
 mod supervisor;

@@ -72,23 +72,11 @@ impl Cluster {
     ) -> Result<Written, ApplyError> {
         let kind = self.kind_of(object).await?;
         let object = placed(object, &kind)?;
-        let pen = Pen { cluster: self, kind: &kind, options };
-        if object.name().is_empty() {
-            return pen.create(&object, "created").await;
+        let written = Pen { cluster: self, kind: &kind, options }.write(&object).await?;
+        if !options.dry_run {
+            self.until_served(&written.object).await;
         }
-        match &options.way {
-            Way::ClientSide => pen.apply(&object).await,
-            Way::ServerSide { takes_over_from } => {
-                if let Some(manager) = takes_over_from
-                    && !options.dry_run
-                {
-                    pen.take_over(&object.key(), manager).await?;
-                }
-                pen.apply_on_server(&object).await
-            }
-            Way::Replace => pen.replace(&object).await,
-            Way::Update => pen.update(&object).await,
-        }
+        Ok(written)
     }
 }
 
@@ -100,6 +88,25 @@ struct Pen<'w> {
 }
 
 impl Pen<'_> {
+    async fn write(&self, object: &Object) -> Result<Written, ApplyError> {
+        if object.name().is_empty() {
+            return self.create(object, "created").await;
+        }
+        match &self.options.way {
+            Way::ClientSide => self.apply(object).await,
+            Way::ServerSide { takes_over_from } => {
+                if let Some(manager) = takes_over_from
+                    && !self.options.dry_run
+                {
+                    self.take_over(&object.key(), manager).await?;
+                }
+                self.apply_on_server(object).await
+            }
+            Way::Replace => self.replace(object).await,
+            Way::Update => self.update(object).await,
+        }
+    }
+
     async fn apply_on_server(&self, object: &Object) -> Result<Written, ApplyError> {
         let options = ApplyOptions {
             dry_run: self.options.dry_run,

@@ -98,3 +98,34 @@ async fn a_change_that_the_server_refuses_can_be_forced() {
     let live = it.get("v1", "ConfigMap", "m").await.expect("it is there");
     assert_eq!(live.at(&["data"]), Some(&json!({"a": "2"})));
 }
+
+#[tokio::test]
+async fn a_definition_and_an_object_of_it_can_come_in_one_sync() {
+    let it = shared().test("definition").await;
+    let repo = Repo::new();
+    let definition = "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: dinghies.harbour.example}
+spec:
+  group: harbour.example
+  scope: Namespaced
+  names: {kind: Dinghy, plural: dinghies, singular: dinghy, listKind: DinghyList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+";
+    let dinghy =
+        "apiVersion: harbour.example/v1\nkind: Dinghy\nmetadata: {name: d}\nspec: {oars: 2}\n";
+    repo.commit(&[("app/definition.yaml", definition), ("app/dinghy.yaml", dinghy)]);
+    it.create(&it.application(&repo)).await;
+    let state = sync(&it, 1, json!({})).await;
+    assert_eq!(
+        messages(&state),
+        [
+            "customresourcedefinition.apiextensions.k8s.io/dinghies.harbour.example created",
+            "dinghy.harbour.example/d created"
+        ]
+    );
+}
