@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use api::Application;
 use cluster::{Cluster, Known};
 use engine::project::orphans;
-use engine::{Comparison, Concern, Finding};
-use object::ResourceKey;
+use engine::{Comparison, Concern, Finding, tree};
+use object::{GroupKind, ResourceKey};
 
 use crate::Controller;
 use crate::projects::Permit;
@@ -35,6 +35,7 @@ pub(crate) fn orphans(
         it.owners.is_empty()
             && !comparison.items.contains_key(&it.key)
             && !orphans::is_expected(settings, &it.key)
+            && !is_owned_by_name(cluster, comparison, &it.key)
             && permit.permits(&it.key).is_ok()
     };
     let mut seen = BTreeSet::<ResourceKey>::new();
@@ -52,6 +53,22 @@ pub(crate) fn orphans(
     }
     found.sort_by(|a, b| a.key.cmp(&b.key));
     found
+}
+
+/// Endpoints of a Service and claims of a StatefulSet name no owner; their names tell.
+fn is_owned_by_name(cluster: &Cluster, comparison: &Comparison, key: &ResourceKey) -> bool {
+    let kind = key.group_kind();
+    if kind.is("", "Endpoints") {
+        let service = GroupKind::new("", "Service");
+        return cluster.known(&ResourceKey::new(&service, &key.namespace, &key.name)).is_some();
+    }
+    let mut live = comparison.items.values().filter_map(|it| it.pair.live());
+    kind.is("", "PersistentVolumeClaim")
+        && live.any(|it| {
+            it.group_kind().is("apps", "StatefulSet")
+                && it.namespace() == key.namespace
+                && tree::claims_by_name(it, &key.name)
+        })
 }
 
 /// What the user is told about them.

@@ -137,10 +137,12 @@ async fn a_closed_window_holds_auto_sync_back_until_it_opens() {
 async fn what_is_nobodys_is_told_where_the_project_asks() {
     let it = shared().test("nobodys").await;
     let repo = Repo::new();
-    repo.commit(&[("app/m.yaml", &config_map("m", "a", "1"))]);
+    let service = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {selector: {app: web}, ports: [{port: 80}]}\n";
+    repo.commit(&[("app/m.yaml", &config_map("m", "a", "1")), ("app/service.yaml", service)]);
     project(&it, json!({"orphanedResources": {"warn": true}})).await;
     it.create(&in_project(&it, it.automated(&repo))).await;
     it.until_synced().await;
+    it.until_object("v1", "Endpoints", "web", |it| it.is_some()).await;
 
     it.create(&json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "stray", "namespace": it.name}}))
