@@ -22,7 +22,6 @@ mod poll;
 mod ports;
 mod projects;
 mod reconcile;
-mod secrets;
 mod settings;
 mod state;
 mod status_writer;

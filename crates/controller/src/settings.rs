@@ -3,7 +3,7 @@
 //! A setting that cannot be read is told once and counts as absent: one wrong
 //! line must not stop every Application.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use cluster::{Exclusions, KindRule};
@@ -28,6 +28,8 @@ pub struct Settings {
     pub health_scripts: BTreeMap<String, String>,
     /// What comparisons ignore, whatever the Application.
     pub comparing: CompareSettings,
+    /// Annotations of Secrets that nobody is shown: `resource.sensitive.mask.annotations`.
+    pub masked_annotations: BTreeSet<String>,
 }
 
 impl Default for Settings {
@@ -39,6 +41,7 @@ impl Default for Settings {
             poll_jitter: None,
             health_scripts: BTreeMap::new(),
             comparing: CompareSettings::default(),
+            masked_annotations: BTreeSet::new(),
         }
     }
 }
@@ -67,6 +70,11 @@ impl Settings {
             poll_jitter: duration(data, "timeout.reconciliation.jitter", &mut problems),
             health_scripts: health_scripts(data, &mut problems),
             comparing: CompareSettings::default(),
+            masked_annotations: text("resource.sensitive.mask.annotations")
+                .split(',')
+                .map(|it| it.trim().to_owned())
+                .filter(|it| !it.is_empty())
+                .collect(),
         };
         if settings.tracking.method != TrackingMethod::Label {
             comparing.instance_label = Some(settings.tracking.label_key.clone());

@@ -2,9 +2,12 @@
 //! resource tree, its cluster. Nothing is stored for them; a look is cheap
 //! because renders are remembered and the live side is in memory.
 
+use std::collections::BTreeSet;
+
 use api::{AppKey, Application, ApplicationDestination, ApplicationTree, ResourceDiff};
+use engine::diff::hide::hide_secrets;
 use engine::marks::{Role, role};
-use engine::{Comparison, Finding};
+use engine::{Comparing, Comparison, Finding, diff};
 use object::{Object, ResourceKey};
 use serde_json::Value;
 
@@ -13,7 +16,6 @@ use crate::destinations::{Destination, DestinationError};
 use crate::health::KindRules;
 use crate::level::Level;
 use crate::look::{At, look};
-use crate::secrets;
 
 /// Both sides of an Application, as last compared.
 #[derive(Clone, Debug)]
@@ -50,9 +52,10 @@ impl Controller {
     pub async fn compared(&self, app: &Application) -> State {
         let seen = look(self, app, &At::Target(Level::Live)).await;
         let comparison = seen.comparison.unwrap_or_default();
+        let (comparing, _) = Comparing::of(app, &seen.settings.comparing);
         State {
             revisions: seen.revisions,
-            resources: managed(&comparison),
+            resources: managed(&comparison, &comparing, &seen.settings.masked_annotations),
             findings: seen.findings,
         }
     }
@@ -94,25 +97,30 @@ impl Controller {
     }
 }
 
-fn managed(comparison: &Comparison) -> Vec<ManagedResource> {
+fn managed(
+    comparison: &Comparison,
+    comparing: &Comparing,
+    masked_annotations: &BTreeSet<String>,
+) -> Vec<ManagedResource> {
     let resource = |(key, compared): (&ResourceKey, &engine::Compared)| {
         let mut want = compared.pair.want().cloned();
-        let mut live = compared.pair.live().cloned().map(without_field_sets);
-        let mut predicted = match (&want, &live) {
-            (Some(want), Some(live)) => overlay(live, want),
-            (want, _) => want.clone(),
+        let mut live = compared.pair.live().cloned();
+        hide_secrets(want.as_mut(), live.as_mut(), masked_annotations);
+        let (normalized_live, predicted_live) = match (&want, &live) {
+            (Some(want), Some(live)) => {
+                let sides = diff::sides(want, live, comparing);
+                (Object::from_value(sides.live).ok(), Object::from_value(sides.predicted).ok())
+            }
+            _ => (live.clone(), want.clone()),
         };
-        let mut sides: Vec<&mut Object> =
-            want.iter_mut().chain(live.iter_mut()).chain(predicted.iter_mut()).collect();
-        secrets::hide(&mut sides);
         ManagedResource {
             hook: matches!(role(compared.pair.either()), Role::Hook(_)),
             modified: compared.is_out_of_sync(),
             key: key.clone(),
-            normalized_live: live.clone(),
-            predicted_live: predicted,
             want,
-            live,
+            live: live.map(without_field_sets),
+            normalized_live: normalized_live.map(without_field_sets),
+            predicted_live: predicted_live.map(without_field_sets),
         }
     };
     comparison.items.iter().map(resource).collect()
@@ -124,12 +132,6 @@ fn without_field_sets(mut live: Object) -> Object {
         metadata.remove("managedFields");
     }
     live
-}
-
-fn overlay(live: &Object, want: &Object) -> Option<Object> {
-    let live = Value::Object(live.fields().clone());
-    let want = Value::Object(want.fields().clone());
-    Object::from_value(object::patch::merge::apply(&live, &want)).ok()
 }
 
 impl ManagedResource {

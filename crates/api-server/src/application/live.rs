@@ -15,7 +15,7 @@ use super::find;
 use crate::audit::{Reason, note};
 use crate::failure::refused;
 use crate::methods::Call;
-use crate::secret::masked;
+use crate::secret::Mask;
 
 /// An object that belongs to an Application, and where it lives.
 pub(super) struct Found {
@@ -52,7 +52,7 @@ pub(crate) async fn get(
     request: ApplicationResourceRequest,
 ) -> Result<ApplicationResourceResponse, Status> {
     let found = belonging(&call, &request).await?;
-    let manifest = masked(found.read().await?).to_string();
+    let manifest = Mask::of(&call).shown(found.read().await?).to_string();
     Ok(ApplicationResourceResponse { manifest })
 }
 
@@ -85,7 +85,7 @@ pub(crate) async fn patch(
     let (group, kind) = (request.group.unwrap_or_default(), request.kind);
     let what = format!("patched resource {group}/{kind} '{}'", request.resource_name);
     note(&call, &found.app, Reason::ResourceUpdated, &what).await;
-    Ok(ApplicationResourceResponse { manifest: masked(patched).to_string() })
+    Ok(ApplicationResourceResponse { manifest: Mask::of(&call).shown(patched).to_string() })
 }
 
 pub(crate) async fn delete(

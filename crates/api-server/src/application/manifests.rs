@@ -12,7 +12,7 @@ use wire::message::repository::ManifestResponse;
 use super::{find, upload};
 use crate::methods::Call;
 use crate::ports::RenderRequest;
-use crate::secret::masked;
+use crate::secret::Mask;
 
 pub(crate) async fn get(
     call: Call,
@@ -41,7 +41,9 @@ pub(crate) async fn get(
             .map_err(|error| Status::unknown(format!("error generating manifests: {error}")))?;
         answer.revision = rendered.commit;
         answer.source_type = rendered.source_type;
-        answer.manifests.extend(rendered.objects.into_iter().map(|it| masked(it).to_string()));
+        let mask = Mask::of(&call);
+        let shown = rendered.objects.into_iter().map(|it| mask.shown(it).to_string());
+        answer.manifests.extend(shown);
     }
     Ok(answer)
 }
@@ -69,8 +71,9 @@ pub(crate) async fn with_files(
     let rendered = call.server.ports.sources.render_files(files, request).await;
     let rendered = rendered
         .map_err(|error| Status::unknown(format!("error generating manifests: {error}")))?;
+    let mask = Mask::of(&call);
     Ok(ManifestResponse {
-        manifests: rendered.objects.into_iter().map(|it| masked(it).to_string()).collect(),
+        manifests: rendered.objects.into_iter().map(|it| mask.shown(it).to_string()).collect(),
         namespace: app.spec.destination.namespace.clone(),
         server: app.spec.destination.server.clone(),
         revision: rendered.commit,

@@ -11,7 +11,7 @@ use wire::message::application::{
 
 use super::find;
 use crate::methods::Call;
-use crate::secret::masked_pair;
+use crate::secret::Mask;
 
 /// Live objects and manifests come in pairs, in the same order; either may be missing.
 pub(crate) async fn diff(
@@ -46,7 +46,7 @@ pub(crate) async fn diff(
             }
         };
         let named = query.live_resources.get(index).cloned().unwrap_or_default();
-        let item = compared(named, live, predicted);
+        let item = compared(&Mask::of(&call), named, live, predicted);
         answer.modified |= item.modified;
         answer.items.push(item);
     }
@@ -116,7 +116,12 @@ fn object(text: &str) -> Result<Object, String> {
     Object::from_value(value).map_err(|error| error.to_string())
 }
 
-fn compared(named: ResourceDiff, live: Option<Object>, predicted: Option<Object>) -> ResourceDiff {
+fn compared(
+    mask: &Mask,
+    named: ResourceDiff,
+    live: Option<Object>,
+    predicted: Option<Object>,
+) -> ResourceDiff {
     let either = predicted.as_ref().or(live.as_ref());
     let (group, kind, namespace, name) = match either {
         Some(object) if named.kind.is_empty() => {
@@ -127,7 +132,7 @@ fn compared(named: ResourceDiff, live: Option<Object>, predicted: Option<Object>
     };
     let (live, predicted) = (live.map(lasting), predicted.map(lasting));
     let modified = live != predicted;
-    let (predicted, live) = masked_pair(predicted, live);
+    let (predicted, live) = mask.pair(predicted, live);
     ResourceDiff {
         group,
         kind,
@@ -171,7 +176,7 @@ mod tests {
     fn only_what_lasts_makes_a_difference() {
         let item = |one: Value, other: Value| {
             let named = ResourceDiff::default();
-            compared(named, Some(map(one)), Some(map(other)))
+            compared(&Mask::default(), named, Some(map(one)), Some(map(other)))
         };
         assert!(item(json!({"a": "1"}), json!({"a": "2"})).modified);
         let same = item(json!({"a": "1"}), json!({"a": "1"}));
@@ -179,7 +184,7 @@ mod tests {
             (same.modified, same.kind.as_str(), same.name.as_str()),
             (false, "ConfigMap", "a")
         );
-        let new = compared(ResourceDiff::default(), None, Some(map(json!({}))));
+        let new = compared(&Mask::default(), ResourceDiff::default(), None, Some(map(json!({}))));
         assert_eq!((new.modified, new.live_state.as_str()), (true, "null"));
     }
 }
