@@ -2,8 +2,9 @@
 //! process, git repositories made by the real git.
 //!
 //! `path.rs` follows an application from git to Synced and back to nothing;
-//! `writing.rs` is about how objects are written, `projects.rs` about what projects
-//! forbid; `bad_input.rs` gives it what users give it by mistake; `faults.rs` kills
+//! `sources.rs` gives it every kind of source, `writing.rs` is about how objects
+//! are written, `projects.rs` about what projects forbid; `bad_input.rs` gives it
+//! what users give it by mistake; `faults.rs` kills
 //! things. Tests share a cluster and a process, each with its own namespace,
 //! unless they break one of the two.
 
@@ -11,5 +12,6 @@ mod bad_input;
 mod faults;
 mod path;
 mod projects;
+mod sources;
 mod world;
 mod writing;

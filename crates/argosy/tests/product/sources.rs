@@ -1,0 +1,66 @@
+//! Every kind of source in the running product.
+
+use serde_json::{Value, json};
+use testkit::git::Repo;
+
+use crate::world::{Test, shared};
+
+const CHART: &str = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
+const CHART_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\ndata:\n  shown: {{ .Values.shown | quote }}\n  version: {{ .Capabilities.KubeVersion | quote }}\n  deployments: {{ .Capabilities.APIVersions.Has \"apps/v1/Deployment\" | quote }}\n";
+
+/// The application with other sources.
+fn with_sources(it: &Test<'_>, repo: &Repo, sources: &Value) -> Value {
+    let mut app = it.automated(repo);
+    let spec = app["spec"].as_object_mut().expect("an Application");
+    spec.remove("source");
+    spec.insert("sources".to_owned(), sources.clone());
+    app
+}
+
+#[tokio::test]
+async fn a_chart_with_values_of_another_repository_sees_the_destination() {
+    let it = shared().test("helm-sources").await;
+    let (charts, values) = (Repo::new(), Repo::new());
+    let first = charts.commit(&[("web/Chart.yaml", CHART), ("web/templates/map.yaml", CHART_MAP)]);
+    let second = values.commit(&[("prod.yaml", "shown: from the other")]);
+    let sources = json!([
+        {"repoURL": charts.file_url(), "path": "web", "helm": {"valueFiles": ["$values/prod.yaml"]}},
+        {"repoURL": values.file_url(), "ref": "values"},
+    ]);
+    it.create(&with_sources(&it, &charts, &sources)).await;
+    let status = it.until_synced().await.status;
+    assert_eq!(status.sync.revisions, [first, second]);
+    assert_eq!(status.source_types[0], "Helm");
+    let live = it.get("v1", "ConfigMap", "helm-sources").await.expect("it was applied");
+    assert_eq!(live.text(&["data", "shown"]), Some("from the other"));
+    assert_eq!(live.text(&["data", "deployments"]), Some("true"));
+    let version = live.text(&["data", "version"]).expect("a version");
+    assert!(version.starts_with("v1."), "{version}");
+}
+
+#[tokio::test]
+async fn a_kustomization_and_jsonnet_are_rendered_with_the_applications_parameters() {
+    let it = shared().test("tool-sources").await;
+    let repo = Repo::new();
+    let jsonnet = "function(name) {apiVersion: 'v1', kind: 'ConfigMap', metadata: {name: 'by-jsonnet'}, data: {shown: name}}";
+    repo.commit(&[
+        ("kustomize/kustomization.yaml", "resources: [map.yaml]\n"),
+        (
+            "kustomize/map.yaml",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: by-kustomize}\ndata: {shown: x}\n",
+        ),
+        ("jsonnet/map.jsonnet", jsonnet),
+    ]);
+    let url = repo.file_url();
+    let tlas = json!([{"name": "name", "value": "$ARGOCD_APP_NAME"}]);
+    let sources = json!([
+        {"repoURL": url, "path": "kustomize", "kustomize": {"namePrefix": "my-"}},
+        {"repoURL": url, "path": "jsonnet", "directory": {"jsonnet": {"tlas": tlas}}},
+    ]);
+    it.create(&with_sources(&it, &repo, &sources)).await;
+    let status = it.until_synced().await.status;
+    assert_eq!(status.source_types, ["Kustomize", "Directory"]);
+    assert!(it.get("v1", "ConfigMap", "my-by-kustomize").await.is_some());
+    let live = it.get("v1", "ConfigMap", "by-jsonnet").await.expect("it was applied");
+    assert_eq!(live.text(&["data", "shown"]), Some("tool-sources"));
+}
