@@ -19,7 +19,7 @@ pub(crate) mod watch;
 pub(crate) mod windows;
 pub(crate) mod write;
 
-use api::{Application, HealthStatus, ResourceStatus};
+use api::Application;
 use object::{GroupKind, ResourceKey};
 use wire::Status;
 
@@ -74,26 +74,15 @@ pub(crate) fn store_of(call: &Call, app: &Application) -> Store {
 }
 
 /// An Application as the API tells it: without saying what it is, as Argo CD's
-/// answers, and with the health of what is not there.
+/// answers, and with the health of each of its objects.
 pub(crate) fn shown(server: &ApiServer, mut app: Application) -> Application {
     app.api_version.clear();
     app.kind.clear();
-    let is_silent = |it: &ResourceStatus| it.health.is_none() && it.status == "OutOfSync";
-    if !app.status.resources.iter().any(is_silent) {
-        return app;
-    }
-    if let Ok(place) = server.ports.control.destination(&app.spec.destination) {
-        for resource in app.status.resources.iter_mut().filter(|it| is_silent(it)) {
-            let kind = GroupKind::new(&resource.group, &resource.kind);
-            let key = ResourceKey::new(&kind, &resource.namespace, &resource.name);
-            if place.cluster.known(&key).is_none() {
-                resource.health = Some(HealthStatus {
-                    status: "Missing".into(),
-                    message: "Resource has not been created".into(),
-                    ..HealthStatus::default()
-                });
-            }
-        }
+    let healths = server.ports.control.healths(&app.key());
+    for resource in &mut app.status.resources {
+        let kind = GroupKind::new(&resource.group, &resource.kind);
+        let key = ResourceKey::new(&kind, &resource.namespace, &resource.name);
+        resource.health = healths.get(&key).cloned();
     }
     app
 }

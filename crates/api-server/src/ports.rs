@@ -1,14 +1,15 @@
 //! Where the API server meets other roles.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use ::cluster::Cluster;
 use api::{
-    Application, ApplicationDestination, ApplicationSource, ApplicationTree, ResourceDiff,
-    RevisionMetadata,
+    AppKey, Application, ApplicationDestination, ApplicationSource, ApplicationTree, HealthStatus,
+    ResourceDiff, RevisionMetadata,
 };
 use futures::future::BoxFuture;
-use object::Object;
+use object::{Object, ResourceKey};
 
 /// Where manifests come from: the repo server, in this process or in another.
 pub trait Sources: Send + Sync {
@@ -73,6 +74,9 @@ pub trait Control: Send + Sync {
 
     /// The objects of an Application with all they own.
     fn tree<'a>(&'a self, app: &'a Application) -> BoxFuture<'a, Result<ApplicationTree, String>>;
+
+    /// The health of each object of an Application, as it was last compared.
+    fn healths(&self, app: &AppKey) -> Arc<BTreeMap<ResourceKey, HealthStatus>>;
 
     /// The cluster that a destination names.
     ///

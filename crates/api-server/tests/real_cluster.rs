@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{
-    Application, ApplicationDestination, ApplicationList, ApplicationSource, ApplicationTree,
-    ApplicationWatchEvent, ResourceDiff, ResourceNode, ResourceRef, RevisionMetadata,
+    AppKey, Application, ApplicationDestination, ApplicationList, ApplicationSource,
+    ApplicationTree, ApplicationWatchEvent, HealthStatus, ResourceDiff, ResourceNode, ResourceRef,
+    RevisionMetadata,
 };
 use api_server::{
     ApiServer, Control, Destination, Details, Options, Ports, Refs, RenderRequest, Rendered,
@@ -20,7 +21,7 @@ use cluster::{
 use devcluster::DevCluster;
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
-use object::{GroupVersionKind, Object};
+use object::{GroupVersionKind, Object, ResourceKey};
 use serde_json::{Value, json};
 use settings::SettingsStore;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -156,6 +157,10 @@ impl Control for OneObject {
         async { Ok(ApplicationTree { nodes: vec![node], ..ApplicationTree::default() }) }.boxed()
     }
 
+    fn healths(&self, _: &AppKey) -> Arc<BTreeMap<ResourceKey, HealthStatus>> {
+        Arc::default()
+    }
+
     fn destination(&self, wanted: &ApplicationDestination) -> Result<Destination, String> {
         if wanted.server != SERVER {
             return Err(format!("cluster {:?} has not been configured", wanted.server));
@@ -270,6 +275,20 @@ async fn start(client: Client, shutdown: Shutdown) -> String {
     address
 }
 
+/// The text of a body that comes in chunks, each after its length.
+fn unchunked(mut rest: &str) -> String {
+    let mut whole = String::new();
+    while let Some((length, more)) = rest.split_once("\r\n") {
+        let length = usize::from_str_radix(length, 16).expect("a length");
+        if length == 0 {
+            break;
+        }
+        whole.push_str(&more[..length]);
+        rest = more[length..].trim_start_matches("\r\n");
+    }
+    whole
+}
+
 /// A REST client in a few lines.
 struct Rest {
     address: String,
@@ -297,7 +316,9 @@ impl Rest {
         stream.read_to_string(&mut answer).await.expect("an answer");
         let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
         let status = head.split(' ').nth(1).and_then(|it| it.parse().ok()).expect("a status");
-        (status, serde_json::from_str(body).unwrap_or_else(|_| body.into()))
+        let is_chunked = head.to_lowercase().contains("transfer-encoding: chunked");
+        let body = if is_chunked { unchunked(body) } else { body.to_owned() };
+        (status, serde_json::from_str(&body).unwrap_or_else(|_| body.into()))
     }
 
     async fn get(&self, path: &str) -> Value {

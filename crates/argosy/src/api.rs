@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use ::api::{
-    Application, ApplicationDestination, ApplicationSource, ApplicationTree, HelmParameter,
-    ResourceDiff, RevisionMetadata, Time,
+    AppKey, Application, ApplicationDestination, ApplicationSource, ApplicationTree, HealthStatus,
+    HelmParameter, ResourceDiff, RevisionMetadata, Time,
 };
 use anyhow::Context as _;
 use api_server::{
@@ -17,6 +17,7 @@ use cluster::Client;
 use controller::Controller;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use object::ResourceKey;
 use render::tree::MemoryTree;
 use render::{
     EnabledSourceTypes, NothingOutside, RenderContext, RenderError, SourceDetails, SourceType,
@@ -308,6 +309,10 @@ impl Control for InProcessController {
 
     fn tree<'a>(&'a self, app: &'a Application) -> BoxFuture<'a, Result<ApplicationTree, String>> {
         async move { self.0.tree(app).await.map_err(|error| error.to_string()) }.boxed()
+    }
+
+    fn healths(&self, app: &AppKey) -> Arc<BTreeMap<ResourceKey, HealthStatus>> {
+        self.0.healths(app)
     }
 
     fn destination(&self, wanted: &ApplicationDestination) -> Result<Destination, String> {

@@ -12,6 +12,7 @@ mod deletion_hooks;
 mod destinations;
 mod events;
 mod health;
+mod healths;
 mod level;
 mod look;
 mod metrics;
@@ -50,6 +51,7 @@ pub use state::{ManagedResource, State};
 use apps::Apps;
 use destinations::Destinations;
 use events::Events;
+use healths::Healths;
 use level::Level;
 use metrics::Metrics;
 use projects::{Permit, Projects};
@@ -100,6 +102,7 @@ pub struct Controller {
     destinations: Arc<Destinations>,
     projects: Projects,
     bodies: Bodies,
+    healths: Healths,
     events: Events,
     metrics: Metrics,
     last_poll: RwLock<Instant>,
@@ -131,6 +134,7 @@ impl Controller {
             destinations,
             projects: Projects::new(),
             bodies: Bodies::default(),
+            healths: Healths::default(),
             events: Events::new(),
             last_poll: RwLock::new(Instant::now()),
             options,

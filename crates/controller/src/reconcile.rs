@@ -75,6 +75,9 @@ pub(crate) async fn reconcile(controller: &Controller, key: &AppKey, level: Leve
         comparison: seen.comparison.as_ref(),
         findings: &seen.findings,
     };
+    if let Some(comparison) = &seen.comparison {
+        controller.healths.remember(key, comparison);
+    }
     app.status = status(&app, &established, controller.now());
     if let Err(failure) = controller.status_writer.write(&base, &app, level).await {
         return failure.retry(level);

@@ -2,9 +2,12 @@
 //! resource tree, its cluster. Nothing is stored for them; a look is cheap
 //! because renders are remembered and the live side is in memory.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use api::{AppKey, Application, ApplicationDestination, ApplicationTree, ResourceDiff};
+use api::{
+    AppKey, Application, ApplicationDestination, ApplicationTree, HealthStatus, ResourceDiff,
+};
 use engine::diff::hide::hide_secrets;
 use engine::marks::{Role, role};
 use engine::{Comparing, Comparison, Finding, diff};
@@ -71,6 +74,12 @@ impl Controller {
         let rules = KindRules { settings: &seen.settings, now: self.now() };
         let cluster = &destination.cluster;
         Ok(crate::tree::tree(cluster, &comparison, &seen.orphans, &self.bodies, &rules).await)
+    }
+
+    /// The health of each object of an Application, as it was last compared.
+    #[must_use]
+    pub fn healths(&self, app: &AppKey) -> Arc<BTreeMap<ResourceKey, HealthStatus>> {
+        self.healths.of(app)
     }
 
     /// The cluster that a destination names.

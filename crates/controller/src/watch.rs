@@ -36,7 +36,10 @@ pub(crate) async fn applications(controller: &Controller) {
     while let Some(event) = events.next().await {
         match event {
             WatchEvent::Restarted => listed.clear(),
-            WatchEvent::Synced => controller.apps.retain(&listed),
+            WatchEvent::Synced => {
+                controller.apps.retain(&listed);
+                controller.healths.retain(&listed);
+            }
             WatchEvent::Applied(app) if !controller.holds_applications(&app.metadata.namespace) => {
             }
             WatchEvent::Applied(app) => {
@@ -49,6 +52,7 @@ pub(crate) async fn applications(controller: &Controller) {
             WatchEvent::Deleted(app) => {
                 listed.remove(&app.key());
                 controller.apps.forget(&app.key());
+                controller.healths.forget(&app.key());
             }
             WatchEvent::Unreadable { namespace, name, why } => {
                 tracing::warn!(app = %AppKey::new(namespace, name), why, "cannot read an Application");

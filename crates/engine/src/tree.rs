@@ -82,7 +82,9 @@ pub fn claims_by_name(stateful_set: &Object, claim: &str) -> bool {
     })
 }
 
-fn in_api(health: Health) -> HealthStatus {
+/// A health as the API tells it.
+#[must_use]
+pub fn in_api(health: Health) -> HealthStatus {
     HealthStatus {
         status: health.code.name().into(),
         message: health.message,
