@@ -11,8 +11,8 @@ use api::{Application, ApplicationSource, SyncOperationResource};
 use cluster::{Cluster, Continuity, Known, Live};
 use engine::status::compared_to;
 use engine::{
-    Comparing, Comparison, Concern, Facts, Finding, Rules, Scope, TrackedBy, compare, observe,
-    wanted_keys,
+    Comparing, Comparison, Concern, Facts, Finding, Rules, Scope, TrackedBy, compare,
+    defined_scopes, observe, wanted_keys,
 };
 use object::{Object, ResourceKey};
 use render::tracking::{Tracking, TrackingMethod};
@@ -320,7 +320,8 @@ fn facts(
         instance: controller.instance_name(app),
         tracked_by: tracked_by(&controller.settings().tracking),
         destination_namespace: app.spec.destination.namespace.clone(),
-        scopes: want.iter().filter_map(scope).collect(),
+        // What is served counts before what is about to be.
+        scopes: defined_scopes(want).chain(want.iter().filter_map(scope)).collect(),
         versions: want.iter().filter_map(versions).collect(),
     }
 }

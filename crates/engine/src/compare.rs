@@ -188,6 +188,21 @@ pub fn observe(live: BTreeMap<ResourceKey, Object>, rules: Rules<'_>, facts: &Fa
     Comparison { items, ..Comparison::default() }
 }
 
+/// The scopes of the kinds that custom resource definitions among `want` define,
+/// for kinds that the cluster will serve only once these are applied.
+pub fn defined_scopes(want: &[Object]) -> impl Iterator<Item = (GroupKind, Scope)> {
+    let is_definition =
+        |it: &&Object| it.group_kind().is("apiextensions.k8s.io", "CustomResourceDefinition");
+    want.iter().filter(is_definition).filter_map(|definition| {
+        let kind = GroupKind::new(
+            definition.text(&["spec", "group"])?,
+            definition.text(&["spec", "names", "kind"])?,
+        );
+        let is_namespaced = definition.text(&["spec", "scope"])? == "Namespaced";
+        Some((kind, if is_namespaced { Scope::Namespaced } else { Scope::Cluster }))
+    })
+}
+
 /// The keys that git wants, scoped as [`compare`] will scope them: what to ask
 /// the cluster about.
 #[must_use]

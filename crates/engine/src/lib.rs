@@ -29,7 +29,8 @@ pub mod writing;
 
 pub use cascade::CascadeStep;
 pub use compare::{
-    Compared, Comparison, Facts, Rules, Scope, Verdict, compare, observe, wanted_keys,
+    Compared, Comparison, Facts, Rules, Scope, Verdict, compare, defined_scopes, observe,
+    wanted_keys,
 };
 pub use decide::{Decision, HealBackoff, Hold, decide};
 pub use diff::{CompareSettings, Comparing, Sides};

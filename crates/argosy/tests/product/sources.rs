@@ -6,7 +6,7 @@ use testkit::git::Repo;
 use crate::world::{Test, shared};
 
 const CHART: &str = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
-const CHART_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\ndata:\n  shown: {{ .Values.shown | quote }}\n  version: {{ .Capabilities.KubeVersion | quote }}\n  deployments: {{ .Capabilities.APIVersions.Has \"apps/v1/Deployment\" | quote }}\n";
+const CHART_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\ndata:\n  shown: {{ .Values.shown | quote }}\n  version: {{ .Capabilities.KubeVersion.Version | quote }}\n  deployments: {{ .Capabilities.APIVersions.Has \"apps/v1/Deployment\" | quote }}\n";
 
 /// The application with other sources.
 fn with_sources(it: &Test<'_>, repo: &Repo, sources: &Value) -> Value {

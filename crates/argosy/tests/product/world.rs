@@ -268,6 +268,7 @@ impl Test<'_> {
 /// Names of the kinds that tests use; the plural is theirs by convention.
 pub(crate) fn api_kind(api_version: &str, kind: &str) -> ApiKind {
     let plural = match kind.to_lowercase() {
+        name if name == "endpoints" => name,
         name if name.ends_with('s') => format!("{name}es"),
         name if name.ends_with('y') => format!("{}ies", &name[..name.len() - 1]),
         name => format!("{name}s"),
