@@ -1,10 +1,11 @@
 //! What clients may know of the settings: `cluster.SettingsService`.
 
 use ::settings::Settings as Current;
+use ::settings::resources::{IgnoredFields, ResourceOverride as CurrentOverride};
 use wire::Status;
 use wire::message::settings::{
-    Connector, DexConfig, GoogleAnalyticsConfig, Help, OidcConfig, Settings,
-    SettingsPluginsResponse, SettingsQuery,
+    Connector, DexConfig, GoogleAnalyticsConfig, Help, KnownTypeField, OidcConfig,
+    OverrideIgnoreDiff, ResourceOverride, Settings, SettingsPluginsResponse, SettingsQuery,
 };
 
 use crate::methods::Call;
@@ -18,8 +19,33 @@ pub(crate) async fn get(call: Call, _: SettingsQuery) -> Result<Settings, Status
         shown.installation_id = settings.tracking.installation_id.clone();
         let versions = settings.rendering.kustomize_versions.keys();
         shown.kustomize_versions = versions.cloned().collect();
+        // `argocd app diff` compares by itself and needs them. One that says nothing
+        // would go without a value on the wire, at which that program panics.
+        let says_something = |it: &CurrentOverride| *it != CurrentOverride::default();
+        let overrides = settings.resources.overrides.iter().filter(|(_, it)| says_something(it));
+        shown.resource_overrides =
+            overrides.map(|(kind, it)| (kind.clone(), resource_override(it))).collect();
     }
     Ok(shown)
+}
+
+fn resource_override(current: &CurrentOverride) -> ResourceOverride {
+    let ignored = |it: &IgnoredFields| OverrideIgnoreDiff {
+        json_pointers: it.json_pointers.clone(),
+        jq_path_expressions: it.jq_path_expressions.clone(),
+        managed_fields_managers: it.managed_fields_managers.clone(),
+    };
+    let typed = current.known_type_fields.iter();
+    ResourceOverride {
+        health_lua: current.health_lua.clone(),
+        use_open_libs: current.uses_open_libs,
+        actions: current.actions.clone(),
+        ignore_differences: ignored(&current.ignore_differences),
+        ignore_resource_updates: ignored(&current.ignore_updates),
+        known_type_fields: typed
+            .map(|it| KnownTypeField { field: it.field.clone(), type_: it.kind.clone() })
+            .collect(),
+    }
 }
 
 /// The login page needs these before anybody is logged in.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use gocompat::glob;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use crate::reader::{Reader, boolean};
 
@@ -63,10 +63,13 @@ pub struct ResourceOverride {
 #[serde(default, rename_all = "camelCase")]
 pub struct IgnoredFields {
     /// As JSON pointers.
+    #[serde(deserialize_with = "null_is_empty")]
     pub json_pointers: Vec<String>,
     /// As jq paths.
+    #[serde(deserialize_with = "null_is_empty")]
     pub jq_path_expressions: Vec<String>,
     /// As owners of fields.
+    #[serde(deserialize_with = "null_is_empty")]
     pub managed_fields_managers: Vec<String>,
 }
 
@@ -81,15 +84,23 @@ pub struct KnownTypeField {
     pub kind: String,
 }
 
+/// Go writes a list that was never filled as `null`.
+fn null_is_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
 /// Kinds of groups on clusters, each as patterns; an empty list is all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct KindFilter {
     /// API groups.
+    #[serde(deserialize_with = "null_is_empty")]
     pub api_groups: Vec<String>,
     /// Kinds: names or `*`.
+    #[serde(deserialize_with = "null_is_empty")]
     pub kinds: Vec<String>,
     /// Addresses of clusters.
+    #[serde(deserialize_with = "null_is_empty")]
     pub clusters: Vec<String>,
 }
 

@@ -230,3 +230,13 @@ fn global_projects_and_links_are_lists() {
     assert_eq!(version.build_options.as_deref(), Some("--enable-helm"));
     assert_eq!(settings.findings, []);
 }
+
+#[test]
+fn a_list_that_go_wrote_as_null_is_empty() {
+    let text = "jqPathExpressions: null\njsonPointers: [/spec/x]\nmanagedFieldsManagers: null\n";
+    let settings =
+        settings(&[("resource.customizations.ignoreDifferences.apps_Deployment", text)], &[]);
+    assert_eq!(settings.findings, []);
+    let deployment = &settings.resources.overrides["apps/Deployment"];
+    assert_eq!(deployment.ignore_differences.json_pointers, ["/spec/x"]);
+}
