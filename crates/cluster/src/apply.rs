@@ -98,15 +98,8 @@ impl Applied {
 
     fn in_words(&self, effect: &str) -> String {
         let suffix = if self.dry_run { " (server dry run)" } else { "" };
-        format!("{} {effect}{suffix}", kubectl_name(&self.object))
+        format!("{} {effect}{suffix}", self.object.kubectl_name())
     }
-}
-
-/// `configmap/my-map`, `deployment.apps/web`.
-pub(crate) fn kubectl_name(object: &Object) -> String {
-    let kind = object.group_kind();
-    let dot = if kind.group.is_empty() { "" } else { "." };
-    format!("{}{dot}{}/{}", kind.kind.to_lowercase(), kind.group, object.name())
 }
 
 /// Why an object was not applied. Each message can be shown to the author of the manifest.

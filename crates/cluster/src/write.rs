@@ -14,7 +14,7 @@ use http::Method;
 use object::{Object, ResourceKey};
 use serde_json::Value;
 
-use crate::apply::{ApplyError, ApplyOptions, Effect, Validation, kubectl_name, placed};
+use crate::apply::{ApplyError, ApplyOptions, Effect, Validation, placed};
 use crate::client::{Ask, Query, json_bytes, read_object};
 use crate::cluster::Cluster;
 use crate::kinds::ApiKind;
@@ -187,7 +187,7 @@ impl Pen<'_> {
 
     fn told(&self, object: Object, what: Effect, word: &str) -> Written {
         let suffix = if self.options.dry_run { " (dry run)" } else { "" };
-        let message = format!("{} {word}{suffix}", kubectl_name(&object));
+        let message = format!("{} {word}{suffix}", object.kubectl_name());
         Written { object, what, message }
     }
 
