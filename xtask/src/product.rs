@@ -11,7 +11,9 @@ use crate::shell::{cargo, output};
 
 /// Builds the release binary and says where it is.
 pub(crate) fn build() -> anyhow::Result<PathBuf> {
-    let status = cargo(&["build", "--release", "--package", "argosy"]).status()?;
+    let status = cargo(&["build", "--release", "--package", "argosy"])
+        .status()
+        .context("could not start cargo to build argosy")?;
     ensure!(status.success(), "argosy does not build");
     let metadata = output(&mut cargo(&["metadata", "--format-version", "1", "--no-deps"]))?;
     let metadata: Value = serde_json::from_str(&metadata)?;

@@ -1,14 +1,16 @@
 //! Running other programs, and where the project is.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
 
-/// The project's root.
+/// The root of the checkout that cargo was asked in: told at run time, because
+/// checkouts that share a target directory share this program too.
 pub(crate) fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let built_from = || env!("CARGO_MANIFEST_DIR").into();
+    let here = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(built_from, PathBuf::from);
     here.parent().expect("xtask lies in the project").to_owned()
 }
 

@@ -26,7 +26,10 @@ const ARROWS: [(&str, &[&str]); 21] = [
     ("runtime", &[]),
     ("cluster", &["engine", "gocompat", "object", "runtime"]),
     ("repo-server", &["api", "gocompat", "object", "render", "runtime"]),
-    ("controller", &["api", "cluster", "engine", "gocompat", "lua", "object", "render", "runtime"]),
+    (
+        "controller",
+        &["api", "cluster", "engine", "gocompat", "lua", "object", "render", "runtime", "settings"],
+    ),
     (
         "argosy",
         &[

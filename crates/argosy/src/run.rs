@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ::api::names::IN_CLUSTER_SERVER;
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use cluster::{Access, ApiKind, Client, Cluster, Randomness};
-use controller::{Controller, HealBackoff, PollOptions, Ports, store_options};
+use cluster::{Access, Client, Cluster, Randomness};
+use controller::{Controller, HealBackoff, PollOptions, Ports};
 use jiff::SignedDuration;
-use object::GroupVersionKind;
 use prometheus_client::registry::Registry;
 use repo_server::RepoServer;
 use runtime::{LogFormat, Shutdown, serve_metrics, start_logging};
@@ -21,7 +21,6 @@ use crate::repositories;
 use crate::sources::InProcess;
 
 const CONNECT_RETRY: Duration = Duration::from_secs(2);
-const SETTINGS: &str = "argocd-cm";
 
 /// Flags and variables keep Argo CD's names where Argo CD has them.
 #[derive(Args)]
@@ -126,8 +125,8 @@ async fn start(options: Options) -> anyhow::Result<()> {
     let Some(client) = connect(&access, &shutdown).await else { return Ok(()) };
     let settings = SettingsStore::load(&client, &namespace).await;
     let settings = Arc::new(settings.context("could not read the settings")?);
-    let controller_settings = controller_settings(&client, &namespace).await;
-    let cluster = Cluster::start_with(client.clone(), store_options(&controller_settings)).await?;
+    let watching = controller::Settings::of(&settings.current()).store_options(IN_CLUSTER_SERVER);
+    let cluster = Cluster::start_with(client.clone(), watching).await?;
 
     let mut registry = Registry::default();
     let sources = Arc::new(InProcess::new(repo_server));
@@ -136,7 +135,12 @@ async fn start(options: Options) -> anyhow::Result<()> {
     }
     let repositories =
         repositories::keep(sources.clone(), client.clone(), namespace.clone(), shutdown.clone());
-    let ports = Ports { sources: sources.clone(), control_plane: client.clone(), cluster };
+    let ports = Ports {
+        sources: sources.clone(),
+        control_plane: client.clone(),
+        cluster,
+        settings: Arc::clone(&settings),
+    };
     let application_namespaces = application_namespaces(&options);
     let controller_options = controller::Options {
         namespace: namespace.clone(),
@@ -152,7 +156,7 @@ async fn start(options: Options) -> anyhow::Result<()> {
         poll: PollOptions { every: options.app_resync, jitter: options.app_resync_jitter },
         random: Randomness::of_this_process(),
     };
-    let controller = Controller::new(controller_options, controller_settings, ports, &mut registry);
+    let controller = Controller::new(controller_options, ports, &mut registry);
     let controller = Arc::new(controller);
     let probed = Arc::clone(&controller);
     let probe = Arc::new(move || {
@@ -212,22 +216,6 @@ async fn connect(access: &Access, shutdown: &Shutdown) -> Option<Client> {
         }
         shutdown.or_end(tokio::time::sleep(CONNECT_RETRY)).await?;
     }
-}
-
-/// What argocd-cm says; the defaults if there is none or it cannot be read.
-async fn controller_settings(client: &Client, namespace: &str) -> controller::Settings {
-    let kind = ApiKind::known(&GroupVersionKind::parse("v1", "ConfigMap"), "configmaps", true);
-    let map = match client.get(&kind, namespace, SETTINGS).await {
-        Ok(Some(map)) => map,
-        Ok(None) => return controller::Settings::default(),
-        Err(error) => {
-            tracing::warn!(error = %runtime::Chain(&error), "could not read {SETTINGS}; using defaults");
-            return controller::Settings::default();
-        }
-    };
-    let data = map.at(&["data"]).cloned().unwrap_or_default();
-    // What cannot be read is told by the controller, which reads it again.
-    controller::Settings::read(&serde_json::from_value(data).unwrap_or_default()).0
 }
 
 fn data_dir(options: &Options) -> anyhow::Result<PathBuf> {

@@ -73,9 +73,10 @@ impl Access {
     }
 
     /// Uses a kubeconfig that is already in memory.
-    pub(crate) async fn from_kubeconfig_value(
-        kubeconfig: serde_json::Value,
-    ) -> Result<Self, AccessError> {
+    ///
+    /// # Errors
+    /// When it is none, or its credentials cannot be used.
+    pub async fn from_kubeconfig_value(kubeconfig: serde_json::Value) -> Result<Self, AccessError> {
         let unusable = |source| AccessError::UseContext { context: None, source };
         let kubeconfig: Kubeconfig =
             serde_json::from_value(kubeconfig).map_err(|source| unusable(source.into()))?;

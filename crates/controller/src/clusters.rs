@@ -1,53 +1,28 @@
-//! Follows the cluster Secrets: connects to what they name, and to the new
-//! address or with the new credentials when they change.
+//! Follows the clusters that the settings name: connects to each, and again when
+//! its address, its credentials or the way it is watched change.
 
 use std::collections::BTreeMap;
-use std::pin::pin;
 use std::time::Duration;
 
-use api::names::{IN_CLUSTER_SERVER, LABEL_SECRET_TYPE, SECRET_TYPE_CLUSTER};
-use cluster::{ApiKind, Cluster, Registration, Scope, Selector, StoreOptions, WatchEvent};
-use futures::StreamExt as _;
-use futures::stream::FuturesUnordered;
-use object::{GroupVersionKind, Object};
-use serde_json::Value;
+use api::names::IN_CLUSTER_SERVER;
+use cluster::{Cluster, StoreOptions};
+use settings::clusters::ClusterSettings;
 
 use crate::Controller;
-use crate::destinations::{Registered, store_options};
+use crate::destinations::Registered;
 
 /// How long after a failed connection it is tried again.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// Follows the Secrets. Does not end.
+/// Follows the settings. Does not end.
 pub(crate) async fn follow(controller: &Controller) {
-    let events = controller.control_plane.watch::<Value>(
-        &ApiKind::known(&GroupVersionKind::parse("v1", "Secret"), "secrets", true),
-        Scope::Namespace(controller.options.namespace.clone()),
-        Selector::labels(&format!("{LABEL_SECRET_TYPE}={SECRET_TYPE_CLUSTER}")),
-        controller.options.random.clone(),
-    );
-    let mut events = pin!(events);
     let mut book = Book::default();
     let mut settings = controller.settings.subscribe();
     let mut watched_with = settings.borrow_and_update().clone();
-    let mut retries = FuturesUnordered::new();
     loop {
-        tokio::select! {
-            event = events.next() => match event {
-                None => return,
-                Some(event) => book.note(event),
-            },
-            Some(()) = retries.next(), if !retries.is_empty() => {}
-            Ok(()) = settings.changed() => {
-                let now = settings.borrow_and_update().clone();
-                let (before, now) = (std::mem::replace(&mut watched_with, now.clone()), now);
-                if (&before.tracking, &before.exclusions) != (&now.tracking, &now.exclusions) {
-                    watch_anew(controller, &mut book).await;
-                }
-            }
-        }
-        for registration in book.unconnected() {
-            connect(controller, &mut book, registration).await;
+        book.wanted.clone_from(&watched_with.clusters);
+        for cluster in book.unconnected() {
+            connect(controller, &mut book, cluster).await;
         }
         for server in book.unregistered() {
             tracing::info!(server, "a cluster was unregistered");
@@ -58,72 +33,39 @@ pub(crate) async fn follow(controller: &Controller) {
             }
             controller.wake_everybody();
         }
-        if book.has_failures() {
-            retries.push(tokio::time::sleep(RETRY));
+        let retry = tokio::time::sleep(RETRY);
+        tokio::select! {
+            () = retry, if book.has_failures() => {}
+            changed = settings.changed() => if changed.is_err() { return },
         }
+        let now = settings.borrow_and_update().clone();
+        if now.watches_otherwise_than(&watched_with) {
+            watch_anew(controller, &mut book).await;
+        }
+        watched_with = now;
     }
 }
 
-/// What the Secrets say, and what we have made of it.
+/// What the settings say, and what we have made of it.
 #[derive(Default)]
 struct Book {
-    /// By name of the Secret.
-    wanted: BTreeMap<String, Registration>,
+    wanted: Vec<ClusterSettings>,
     /// By address: what we are connected with, or failed to be.
-    tried: BTreeMap<String, (Registration, bool)>,
-    listing: Option<BTreeMap<String, Registration>>,
+    tried: BTreeMap<String, (ClusterSettings, bool)>,
 }
 
 impl Book {
-    fn note(&mut self, event: WatchEvent<Value>) {
-        match event {
-            WatchEvent::Restarted => self.listing = Some(BTreeMap::new()),
-            WatchEvent::Synced => {
-                if let Some(listed) = self.listing.take() {
-                    self.wanted = listed;
-                }
-            }
-            WatchEvent::Applied(secret) => {
-                let Ok(secret) = Object::from_value(secret) else { return };
-                let book = self.listing.as_mut().unwrap_or(&mut self.wanted);
-                match Registration::from_secret(&secret) {
-                    Ok(registration) => {
-                        book.insert(secret.name().to_owned(), registration);
-                    }
-                    Err(error) => {
-                        book.remove(secret.name());
-                        tracing::warn!(error = %runtime::Chain(&error), "ignoring a cluster");
-                    }
-                }
-            }
-            WatchEvent::Deleted(secret) => {
-                if let Ok(secret) = Object::from_value(secret) {
-                    self.wanted.remove(secret.name());
-                }
-            }
-            WatchEvent::Unreadable { name, why, .. } => {
-                tracing::warn!(secret = name, why, "cannot read a cluster Secret");
-            }
-            WatchEvent::Interrupted { why } => {
-                tracing::warn!(why, "the watch of cluster Secrets is interrupted");
-            }
-        }
-    }
-
     /// What is new, has changed, or failed when it was last tried.
-    fn unconnected(&self) -> Vec<Registration> {
-        let is_done = |it: &&Registration| {
+    fn unconnected(&self) -> Vec<ClusterSettings> {
+        let is_done = |it: &&ClusterSettings| {
             self.tried.get(&it.server).is_some_and(|(tried, reached)| *reached && tried == *it)
         };
-        self.wanted.values().filter(|it| !is_done(it)).cloned().collect()
+        self.wanted.iter().filter(|it| !is_done(it)).cloned().collect()
     }
 
-    /// Addresses that no Secret names any more.
+    /// Addresses that nobody names any more.
     fn unregistered(&mut self) -> Vec<String> {
-        if self.listing.is_some() {
-            return Vec::new();
-        }
-        let is_wanted = |server: &String| self.wanted.values().any(|it| it.server == *server);
+        let is_wanted = |server: &String| self.wanted.iter().any(|it| it.server == *server);
         let gone: Vec<String> = self.tried.keys().filter(|it| !is_wanted(it)).cloned().collect();
         for server in &gone {
             self.tried.remove(server);
@@ -152,43 +94,42 @@ async fn watch_anew(controller: &Controller, book: &mut Book) {
     }
 }
 
-async fn connect(controller: &Controller, book: &mut Book, registration: Registration) {
-    let options = StoreOptions {
-        namespaces: Some(registration.namespaces.clone()).filter(|it| !it.is_empty()),
-        cluster_resources: registration.cluster_resources,
-        ..store_options(&controller.settings())
-    };
-    let connection = if registration.server == IN_CLUSTER_SERVER {
-        let client = controller.control_plane.clone();
-        Cluster::start_with(client, options)
-            .await
-            .map_err(|error| runtime::Chain(&error).to_string())
-    } else {
-        match registration.access().await {
-            Ok(access) => Cluster::start(&access, options)
-                .await
-                .map_err(|error| runtime::Chain(&error).to_string()),
-            Err(error) => Err(runtime::Chain(&error).to_string()),
-        }
-    };
-    let Registration { server, name, project, .. } = registration.clone();
+async fn connect(controller: &Controller, book: &mut Book, cluster: ClusterSettings) {
+    let connection = connection(controller, &cluster).await;
+    let (server, name) = (cluster.server.clone(), cluster.shown_name().to_owned());
     let reached = connection.is_ok();
     match &connection {
         Ok(_) => tracing::info!(server, name, "connected to a cluster"),
         Err(why) => tracing::warn!(server, name, why, "could not connect to a cluster"),
     }
     let is_news = reached || book.tried.get(&server).is_none_or(|(_, before)| *before);
-    book.tried.insert(server.clone(), (registration, reached));
+    let project = cluster.project.clone();
+    book.tried.insert(server.clone(), (cluster, reached));
     controller.destinations.put(Registered { server, name, project, connection });
     if is_news {
         controller.wake_everybody();
     }
 }
 
+async fn connection(controller: &Controller, cluster: &ClusterSettings) -> Result<Cluster, String> {
+    let options = StoreOptions {
+        namespaces: Some(cluster.namespaces.clone()).filter(|it| !it.is_empty()),
+        cluster_resources: cluster.cluster_resources,
+        ..controller.settings().store_options(&cluster.server)
+    };
+    let started = if cluster.server == IN_CLUSTER_SERVER {
+        Cluster::start_with(controller.control_plane.clone(), options).await
+    } else {
+        let access = cluster.access().await.map_err(|it| runtime::Chain(&it).to_string())?;
+        Cluster::start(&access, options).await
+    };
+    started.map_err(|error| runtime::Chain(&error).to_string())
+}
+
 /// The cluster that we run against needs no Secret.
 async fn restore_own(controller: &Controller) {
     let client = controller.control_plane.clone();
-    let options = store_options(&controller.settings());
+    let options = controller.settings().store_options(IN_CLUSTER_SERVER);
     match Cluster::start_with(client, options).await {
         Ok(cluster) => controller.destinations.put(Registered {
             server: IN_CLUSTER_SERVER.into(),

@@ -9,11 +9,9 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use api::ApplicationDestination;
 use api::names::{ANNOTATION_INSTALLATION_ID, ANNOTATION_TRACKING_ID};
 use api::names::{IN_CLUSTER_NAME, IN_CLUSTER_SERVER};
-use cluster::{Changes, Cluster, StoreOptions, Tagged};
+use cluster::{Changes, Cluster, Tagged};
 use render::tracking::{Tracking, TrackingMethod};
 use tokio::sync::mpsc;
-
-use crate::settings::Settings;
 
 /// A cluster under the names that Applications know it by.
 #[derive(Clone, Debug)]
@@ -155,18 +153,8 @@ impl Registered {
     }
 }
 
-/// How an installation with these settings watches a cluster.
-#[must_use]
-pub fn store_options(settings: &Settings) -> StoreOptions {
-    let tracking = settings.tracking.clone();
-    StoreOptions {
-        exclusions: settings.exclusions.clone(),
-        ..StoreOptions::new(move |object: &Tagged<'_>| instance_of(object, &tracking))
-    }
-}
-
 /// The application that an object says it belongs to.
-fn instance_of(object: &Tagged<'_>, tracking: &Tracking) -> Option<String> {
+pub(crate) fn instance_of(object: &Tagged<'_>, tracking: &Tracking) -> Option<String> {
     let instance = match tracking.method {
         TrackingMethod::Label => object.label(&tracking.label_key)?,
         TrackingMethod::Annotation | TrackingMethod::AnnotationAndLabel => {

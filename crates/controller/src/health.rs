@@ -57,20 +57,24 @@ mod tests {
         assert_eq!(judged.code, expect);
     }
 
+    fn with(scripts: &[(&str, &str)]) -> Settings {
+        let mut sources = settings::Sources::default();
+        let data = scripts.iter().map(|(key, script)| ((*key).to_owned(), (*script).to_owned()));
+        sources.config_maps.insert(settings::names::CONFIG.into(), data.collect());
+        Settings::of(&settings::Settings::read(&sources))
+    }
+
     #[test]
     fn kinds_of_other_projects_have_health() {
-        check(&Settings::default(), "True", HealthCode::Healthy);
-        check(&Settings::default(), "False", HealthCode::Degraded);
+        check(&with(&[]), "True", HealthCode::Healthy);
+        check(&with(&[]), "False", HealthCode::Degraded);
     }
 
     #[test]
     fn a_users_script_goes_first_and_a_broken_one_is_told() {
-        let with = |script: &str| {
-            let mut settings = Settings::default();
-            settings.health_scripts.insert("cert-manager.io/Certificate".into(), script.into());
-            settings
-        };
-        check(&with("return {status = 'Suspended'}"), "True", HealthCode::Suspended);
-        check(&with("return nonsense("), "True", HealthCode::Unknown);
+        const KEY: &str = "resource.customizations.health.cert-manager.io_Certificate";
+        let script = |script: &str| with(&[(KEY, script)]);
+        check(&script("return {status = 'Suspended'}"), "True", HealthCode::Suspended);
+        check(&script("return nonsense("), "True", HealthCode::Unknown);
     }
 }

@@ -23,15 +23,18 @@ mod poll;
 mod ports;
 mod projects;
 mod reconcile;
+mod report;
 mod settings;
 mod state;
 mod status_writer;
+mod terms;
 mod tree;
 mod watch;
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use ::settings::SettingsStore;
 use api::{AppKey, Application};
 use cluster::{Client, Cluster, Randomness};
 use engine::Finding;
@@ -41,11 +44,11 @@ use prometheus_client::registry::Registry;
 use runtime::{Queue, Shutdown};
 use tokio::sync::watch as signal;
 
-pub use destinations::{Destination, DestinationError, store_options};
+pub use crate::settings::Settings;
+pub use destinations::{Destination, DestinationError};
 pub use engine::HealBackoff;
 pub use poll::PollOptions;
 pub use ports::{Freshness, RefSource, RenderRequest, Rendered, SourceError, Sources};
-pub use settings::Settings;
 pub use state::{ManagedResource, State};
 
 use apps::Apps;
@@ -86,8 +89,10 @@ pub struct Ports {
     pub sources: Arc<dyn Sources>,
     /// The cluster that holds the Applications.
     pub control_plane: Client,
-    /// The same cluster, watched with [`store_options`], as the destination `in-cluster`.
+    /// The same cluster, watched with [`Settings::store_options`], as the destination `in-cluster`.
     pub cluster: Cluster,
+    /// What the installation is told; somebody else follows it.
+    pub settings: Arc<SettingsStore>,
 }
 
 /// See the module's comment. Shared by all its tasks.
@@ -98,6 +103,7 @@ pub struct Controller {
     apps: Arc<Apps>,
     queue: Queue<AppKey, Level>,
     status_writer: StatusWriter,
+    all_settings: Arc<SettingsStore>,
     settings: signal::Sender<Arc<Settings>>,
     destinations: Arc<Destinations>,
     projects: Projects,
@@ -110,15 +116,9 @@ pub struct Controller {
 
 impl Controller {
     /// A controller that has not started, with its metrics in `registry`.
-    /// `settings` are those that the cluster of `ports` is watched with.
     #[must_use]
-    pub fn new(
-        options: Options,
-        settings: Settings,
-        ports: Ports,
-        registry: &mut Registry,
-    ) -> Self {
-        let Ports { sources, control_plane, cluster } = ports;
+    pub fn new(options: Options, ports: Ports, registry: &mut Registry) -> Self {
+        let Ports { sources, control_plane, cluster, settings } = ports;
         let apps = Arc::new(Apps::default());
         let queue = Queue::new();
         let destinations = Arc::new(Destinations::in_cluster(cluster));
@@ -130,7 +130,8 @@ impl Controller {
                 queue.clone(),
                 Arc::clone(&destinations),
             ),
-            settings: signal::Sender::new(Arc::new(settings)),
+            settings: signal::Sender::new(Arc::new(Settings::of(&settings.current()))),
+            all_settings: settings,
             destinations,
             projects: Projects::new(),
             bodies: Bodies::default(),
@@ -221,7 +222,8 @@ impl Controller {
 
     /// What the Application's project lets it do, or everything against it.
     fn permit(&self, app: &Application, destination: &Destination) -> Result<Permit, Vec<Finding>> {
-        let project = self.projects.get(app.spec.project_name());
+        let globals = &self.settings().global_projects;
+        let project = self.projects.with_inherited(app.spec.project_name(), globals);
         let all = self.destinations.all();
         Permit::ask(project, app, destination, &all, &self.options.namespace)
     }

@@ -13,8 +13,6 @@ use crate::ports::Freshness;
 use crate::settings::Settings;
 
 const AT_ONCE: usize = 64;
-const EVERY: Duration = Duration::from_secs(120);
-const JITTER: Duration = Duration::from_secs(60);
 
 /// Polls until shutdown, unless polling is switched off.
 pub(crate) async fn poll(controller: &Controller, shutdown: &Shutdown) {
@@ -70,8 +68,8 @@ pub struct PollOptions {
 
 impl PollOptions {
     fn wait(self, settings: &Settings, random: &cluster::Randomness) -> Option<Duration> {
-        let every = self.every.or(settings.poll_every).unwrap_or(EVERY);
-        let jitter = self.jitter.or(settings.poll_jitter).unwrap_or(JITTER);
+        let every = self.every.unwrap_or(settings.poll_every);
+        let jitter = self.jitter.unwrap_or(settings.poll_jitter);
         (!every.is_zero()).then(|| every + jitter.mul_f64(random.next()))
     }
 }

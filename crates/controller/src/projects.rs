@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use api::{AppProject, Application};
+use engine::project::inherit::{GlobalProject, globals_of, inherit};
 use engine::project::{Cluster, Denied, Gate, Place, ProjectClusters};
 use engine::windows::{Target, Trigger, Windows};
 use engine::{Comparison, Concern, Finding, Verdict};
@@ -36,11 +37,28 @@ impl Projects {
         self.known.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
+    /// The project with what it inherits.
+    pub(crate) fn with_inherited(
+        &self,
+        name: &str,
+        globals: &[GlobalProject],
+    ) -> Option<Arc<AppProject>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let project = known.get(name)?;
+        if globals_of(project, globals).next().is_none() {
+            return Some(Arc::clone(project));
+        }
+        Some(Arc::new(inherit(project, globals, &known)))
+    }
+
     /// Takes a project in; is it another one than before?
     pub(crate) fn see(&self, project: AppProject) -> bool {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let name = project.metadata.name.clone();
-        let is_news = known.get(&name).is_none_or(|before| before.spec != project.spec);
+        // Labels decide what it inherits.
+        let is_news = known.get(&name).is_none_or(|before| {
+            before.spec != project.spec || before.metadata.labels != project.metadata.labels
+        });
         known.insert(name, Arc::new(project));
         is_news
     }

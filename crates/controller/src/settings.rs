@@ -1,213 +1,188 @@
-//! What argocd-cm says, as far as it concerns the controller.
+//! What of the installation's settings concerns the controller, in its terms.
 //!
-//! A setting that cannot be read is told once and counts as absent: one wrong
-//! line must not stop every Application.
+//! Compared as a whole: a change that says nothing new here, such as a
+//! password, wakes nobody.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use cluster::{Exclusions, KindRule};
+use api::ResourceIgnoreDifferences;
+use cluster::{Exclusions, StoreOptions, Tagged};
 use engine::CompareSettings;
+use engine::diff::ignore::StatusOf;
+use engine::project::inherit::GlobalProject;
 use gocompat::glob;
-use render::tracking::{DEFAULT_LABEL, Tracking, TrackingMethod};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use object::GroupKind;
+use render::tracking::{Tracking, TrackingMethod};
+use settings::Settings as All;
+use settings::clusters::ClusterSettings;
+use settings::resources::{EVERY_KIND, IgnoreStatus, Resources};
+
+use crate::destinations::instance_of;
 
 /// The settings of an installation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// How objects are marked.
-    pub tracking: Tracking,
-    /// Kinds that are not watched.
-    pub exclusions: Exclusions,
-    /// `timeout.reconciliation`.
-    pub poll_every: Option<Duration>,
+    pub(crate) tracking: Tracking,
+    /// `timeout.reconciliation`; zero is never.
+    pub(crate) poll_every: Duration,
     /// `timeout.reconciliation.jitter`.
-    pub poll_jitter: Option<Duration>,
-    /// Users' health scripts, by `group/Kind` or `Kind`; `*` matches any text.
-    pub health_scripts: BTreeMap<String, String>,
+    pub(crate) poll_jitter: Duration,
     /// What comparisons ignore, whatever the Application.
-    pub comparing: CompareSettings,
-    /// Annotations of Secrets that nobody is shown: `resource.sensitive.mask.annotations`.
-    pub masked_annotations: BTreeSet<String>,
+    pub(crate) comparing: CompareSettings,
+    /// Annotations of Secrets that nobody is shown.
+    pub(crate) masked_annotations: BTreeSet<String>,
+    /// Projects whose rules hold in others.
+    pub(crate) global_projects: Vec<GlobalProject>,
+    /// Clusters besides our own.
+    pub(crate) clusters: Vec<ClusterSettings>,
+    resources: Resources,
+    /// Where nobody wrote settings, the kinds that Argo CD's own leave out are left out.
+    are_written: bool,
 }
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            tracking: Tracking::default(),
-            exclusions: Exclusions::as_shipped(),
-            poll_every: None,
-            poll_jitter: None,
-            health_scripts: BTreeMap::new(),
-            comparing: CompareSettings::default(),
-            masked_annotations: BTreeSet::new(),
-        }
-    }
-}
-
-const HEALTH: &str = "resource.customizations.health.";
 
 impl Settings {
-    /// Reads the data of argocd-cm; with it, what could not be read and why.
+    /// The part that concerns the controller.
     #[must_use]
-    pub fn read(data: &BTreeMap<String, String>) -> (Self, Vec<String>) {
-        let mut problems = Vec::new();
-        let text = |key: &str| data.get(key).map(|it| it.trim()).unwrap_or_default();
-        let (mut comparing, told) = CompareSettings::read(data);
-        problems.extend(told);
-        let mut settings = Self {
-            tracking: Tracking {
-                method: TrackingMethod::parse(text("application.resourceTrackingMethod")),
-                label_key: match text("application.instanceLabelKey") {
-                    "" => DEFAULT_LABEL.to_owned(),
-                    key => key.to_owned(),
+    pub fn of(all: &All) -> Self {
+        let tracking = tracking(&all.tracking);
+        let by_label = tracking.method == TrackingMethod::Label;
+        Self {
+            comparing: CompareSettings {
+                ignore: ignored(&all.resources),
+                status: match all.resources.compare.ignore_status {
+                    IgnoreStatus::All => StatusOf::All,
+                    IgnoreStatus::Crds => StatusOf::Definitions,
+                    IgnoreStatus::None => StatusOf::None,
                 },
-                installation_id: text("installationID").to_owned(),
+                ignores_aggregated_roles: all.resources.compare.ignore_aggregated_roles,
+                instance_label: (!by_label).then(|| tracking.label_key.clone()),
             },
-            exclusions: exclusions(data, &mut problems),
-            poll_every: duration(data, "timeout.reconciliation", &mut problems),
-            poll_jitter: duration(data, "timeout.reconciliation.jitter", &mut problems),
-            health_scripts: health_scripts(data, &mut problems),
-            comparing: CompareSettings::default(),
-            masked_annotations: text("resource.sensitive.mask.annotations")
-                .split(',')
-                .map(|it| it.trim().to_owned())
-                .filter(|it| !it.is_empty())
-                .collect(),
-        };
-        if settings.tracking.method != TrackingMethod::Label {
-            comparing.instance_label = Some(settings.tracking.label_key.clone());
+            tracking,
+            poll_every: all.timeouts.reconciliation,
+            poll_jitter: all.timeouts.reconciliation_jitter,
+            masked_annotations: all.resources.masked_annotations.iter().cloned().collect(),
+            global_projects: all.global_projects.iter().map(global_project).collect(),
+            clusters: all.clusters.clone(),
+            resources: all.resources.clone(),
+            are_written: all.are_written,
         }
-        settings.comparing = comparing;
-        (settings, problems)
+    }
+
+    /// How the cluster at this address is watched.
+    #[must_use]
+    pub fn store_options(&self, server: &str) -> StoreOptions {
+        let tracking = self.tracking.clone();
+        StoreOptions {
+            exclusions: if self.are_written {
+                self.resources.exclusions_of(server)
+            } else {
+                Exclusions::as_shipped()
+            },
+            ..StoreOptions::new(move |object: &Tagged<'_>| instance_of(object, &tracking))
+        }
+    }
+
+    /// Does a cluster have to be watched anew because of what changed since `before`?
+    pub(crate) fn watches_otherwise_than(&self, before: &Self) -> bool {
+        let watching = |it: &Self| {
+            let Resources { exclusions, inclusions, .. } = it.resources.clone();
+            (it.tracking.clone(), exclusions, inclusions, it.are_written)
+        };
+        watching(self) != watching(before)
     }
 
     /// The script that judges a kind, if a user brought one. A name without
     /// patterns goes before one with them.
-    pub(crate) fn health_script(&self, kind: &object::GroupKind) -> Option<&str> {
+    pub(crate) fn health_script(&self, kind: &GroupKind) -> Option<&str> {
         let name = kind.to_string();
-        let exact = self.health_scripts.get(&name);
-        let by_pattern = || {
-            let patterns = self.health_scripts.iter().filter(|(key, _)| key.contains('*'));
-            patterns.into_iter().find(|(key, _)| glob::matches(key, &name, &[])).map(|(_, it)| it)
-        };
-        exact.or_else(by_pattern).map(String::as_str)
+        let overrides = &self.resources.overrides;
+        let scripts = || overrides.iter().filter(|(_, it)| !it.health_lua.trim().is_empty());
+        let exact = scripts().find(|(key, _)| **key == name);
+        let by_pattern =
+            || scripts().find(|(key, _)| key.contains('*') && glob::matches(key, &name, &[]));
+        exact.or_else(by_pattern).map(|(_, it)| it.health_lua.as_str())
     }
 }
 
-fn yaml<T: DeserializeOwned>(
-    data: &BTreeMap<String, String>,
-    key: &str,
-    problems: &mut Vec<String>,
-) -> Option<T> {
-    let text = data.get(key).filter(|it| !it.trim().is_empty())?;
-    let value = gocompat::yaml::to_value(text).map_err(|error| error.to_string());
-    match value.and_then(|it| serde_json::from_value(it).map_err(|error| error.to_string())) {
-        Ok(value) => Some(value),
-        Err(why) => {
-            problems.push(format!("could not read {key}: {why}"));
-            None
+fn tracking(written: &settings::Tracking) -> Tracking {
+    Tracking {
+        method: match written.method {
+            settings::TrackingMethod::Annotation => TrackingMethod::Annotation,
+            settings::TrackingMethod::Label => TrackingMethod::Label,
+            settings::TrackingMethod::AnnotationAndLabel => TrackingMethod::AnnotationAndLabel,
+        },
+        label_key: written.label_key.clone(),
+        installation_id: written.installation_id.clone(),
+    }
+}
+
+fn global_project(written: &settings::GlobalProject) -> GlobalProject {
+    GlobalProject {
+        project_name: written.project_name.clone(),
+        label_selector: written.label_selector.clone(),
+    }
+}
+
+/// The ignored fields of every kind, as an Application would write them.
+fn ignored(resources: &Resources) -> Vec<ResourceIgnoreDifferences> {
+    let of_kind = |(kind, written): (&String, &settings::resources::ResourceOverride)| {
+        let (group, name) = kind.split_once('/').unwrap_or(("", kind));
+        let fields = &written.ignore_differences;
+        let mut json_pointers = fields.json_pointers.clone();
+        // The comparison knows about the status by itself.
+        if kind == EVERY_KIND || kind.ends_with("/CustomResourceDefinition") {
+            json_pointers.retain(|it| it != "/status");
         }
-    }
-}
-
-/// A Go duration, or a bare number of seconds.
-fn duration(
-    data: &BTreeMap<String, String>,
-    key: &str,
-    problems: &mut Vec<String>,
-) -> Option<Duration> {
-    let text = data.get(key)?.trim();
-    if let Ok(seconds) = text.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let read = gocompat::duration::Duration::parse(text).ok().and_then(|it| it.to_std());
-    if read.is_none() {
-        problems.push(format!("could not read {key}: {text:?} is no duration such as 120s"));
-    }
-    read
-}
-
-#[derive(Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-#[derive(Default)]
-struct FilteredResource {
-    api_groups: Vec<String>,
-    kinds: Vec<String>,
-    clusters: Vec<String>,
-}
-
-fn exclusions(data: &BTreeMap<String, String>, problems: &mut Vec<String>) -> Exclusions {
-    let rules = |list: Option<Vec<FilteredResource>>| -> Vec<KindRule> {
-        // Rules for some clusters only are left to those clusters.
-        let everywhere = list.unwrap_or_default().into_iter().filter(|it| {
-            it.clusters.is_empty() || it.clusters.iter().any(|pattern| pattern == "*")
-        });
-        everywhere.map(|it| KindRule { groups: it.api_groups, kinds: it.kinds }).collect()
+        ResourceIgnoreDifferences {
+            group: group.into(),
+            kind: name.into(),
+            json_pointers,
+            jq_path_expressions: fields.jq_path_expressions.clone(),
+            managed_fields_managers: fields.managed_fields_managers.clone(),
+            ..ResourceIgnoreDifferences::default()
+        }
     };
-    Exclusions {
-        exclude: rules(yaml(data, "resource.exclusions", problems)),
-        include: rules(yaml(data, "resource.inclusions", problems)),
-    }
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Customization {
-    #[serde(rename = "health.lua")]
-    health: Option<String>,
-}
-
-fn health_scripts(
-    data: &BTreeMap<String, String>,
-    problems: &mut Vec<String>,
-) -> BTreeMap<String, String> {
-    let all: BTreeMap<String, Customization> =
-        yaml(data, "resource.customizations", problems).unwrap_or_default();
-    let mut scripts: BTreeMap<String, String> =
-        all.into_iter().filter_map(|(kind, it)| Some((kind, it.health?))).collect();
-    for (key, script) in data {
-        if let Some(kind) = key.strip_prefix(HEALTH) {
-            // The group ends at the last underscore: kinds have none.
-            let kind = kind.rsplit_once('_').map_or(kind.to_owned(), |(group, kind)| {
-                if group.is_empty() { kind.to_owned() } else { format!("{group}/{kind}") }
-            });
-            scripts.insert(kind, script.clone());
-        }
-    }
-    scripts.retain(|_, script| !script.trim().is_empty());
-    scripts
+    let says_something = |rule: &ResourceIgnoreDifferences| {
+        !rule.json_pointers.is_empty()
+            || !rule.jq_path_expressions.is_empty()
+            || !rule.managed_fields_managers.is_empty()
+    };
+    resources.overrides.iter().map(of_kind).filter(says_something).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use object::GroupKind;
+    use settings::{Sources, names};
 
     use super::*;
 
-    fn read(data: &[(&str, &str)]) -> (Settings, Vec<String>) {
+    fn read(data: &[(&str, &str)]) -> Settings {
+        let mut sources = Sources::default();
         let data = data.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned()));
-        Settings::read(&data.collect())
+        sources.config_maps.insert(names::CONFIG.into(), data.collect());
+        Settings::of(&All::read(&sources))
     }
 
     #[test]
     fn nothing_said_means_the_defaults() {
-        let (settings, problems) = read(&[]);
+        let settings = Settings::of(&All::read(&Sources::default()));
         assert_eq!(settings.tracking, Tracking::default());
-        assert_eq!((settings.poll_every, problems.len()), (None, 0));
+        assert_eq!(settings.poll_every, Duration::from_secs(120));
+        assert_eq!(settings.comparing.ignore, []);
+        assert_eq!(settings.comparing.status, StatusOf::All);
     }
 
     #[test]
     fn health_scripts_come_under_either_name() {
-        let (settings, problems) = read(&[
+        let settings = read(&[
             (
                 "resource.customizations",
                 "ConfigMap:\n  health.lua: one\napps/*:\n  health.lua: two\n",
             ),
             ("resource.customizations.health.certmanager.k8s.io_Certificate", "three"),
         ]);
-        assert_eq!(problems, [] as [&str; 0]);
         let script = |group: &str, kind: &str| {
             settings.health_script(&GroupKind::new(group, kind)).map(str::to_owned)
         };
@@ -218,18 +193,43 @@ mod tests {
     }
 
     #[test]
-    fn exclusions_that_are_set_replace_the_shipped_ones() {
-        let (settings, _) =
-            read(&[("resource.exclusions", "- apiGroups: ['*']\n  kinds: [Tekton*]\n")]);
-        assert!(settings.exclusions.excludes(&GroupKind::new("x", "TektonRun")));
-        assert!(!settings.exclusions.excludes(&GroupKind::new("", "Endpoints")));
+    fn written_settings_replace_the_shipped_exclusions() {
+        let excludes = |settings: &Settings, group: &str, kind: &str| {
+            let options = settings.store_options("https://one.example");
+            options.exclusions.excludes(&GroupKind::new(group, kind))
+        };
+        let shipped = Settings::of(&All::read(&Sources::default()));
+        assert!(excludes(&shipped, "", "Endpoints"));
+        let rule = "- apiGroups: [tekton.dev]\n  kinds: ['*']\n  clusters: ['https://one.*']\n";
+        let written = read(&[("resource.exclusions", rule)]);
+        assert!(excludes(&written, "tekton.dev", "TaskRun"));
+        assert!(!excludes(&written, "", "Endpoints"));
+        assert!(written.watches_otherwise_than(&shipped));
     }
 
     #[test]
-    fn a_wrong_setting_is_told_and_counts_as_absent() {
-        let (settings, problems) =
-            read(&[("timeout.reconciliation", "soon"), ("resource.exclusions", "{")]);
-        assert_eq!(settings.poll_every, None);
-        assert_eq!(problems.len(), 2);
+    fn ignored_fields_of_all_and_of_one_kind_are_rules_of_comparisons() {
+        let settings = read(&[
+            ("resource.customizations.ignoreDifferences.all", "managedFieldsManagers: [scaler]"),
+            (
+                "resource.customizations.ignoreDifferences.apps_Deployment",
+                "jsonPointers: [/spec/a]",
+            ),
+        ]);
+        let found: Vec<String> = settings
+            .comparing
+            .ignore
+            .iter()
+            .map(|it| {
+                let fields = [it.json_pointers.as_slice(), &it.managed_fields_managers].concat();
+                format!("{}/{} {}", it.group, it.kind, fields.join(" "))
+            })
+            .collect();
+        assert_eq!(found, ["*/* scaler", "apps/Deployment /spec/a"]);
+    }
+
+    #[test]
+    fn a_password_is_no_news_to_the_controller() {
+        assert_eq!(read(&[("url", "https://a.example")]), read(&[("url", "https://b.example")]));
     }
 }

@@ -1,6 +1,6 @@
 //! What wakes the controller: Applications that changed, live objects that changed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -14,8 +14,6 @@ use crate::Controller;
 use crate::level::Level;
 use crate::settings::Settings;
 use crate::status_writer::application_kind;
-
-const SETTINGS: &str = "argocd-cm";
 
 /// Follows the Applications. Does not end.
 pub(crate) async fn applications(controller: &Controller) {
@@ -102,29 +100,21 @@ pub(crate) async fn projects(controller: &Controller) {
 }
 
 fn wake_applications_of(controller: &Controller, project: &str) {
+    let settings = controller.settings();
+    let is_global = settings.global_projects.iter().any(|it| it.project_name == project);
     for app in controller.apps.all() {
-        if app.spec.project_name() == project {
+        if is_global || app.spec.project_name() == project {
             controller.queue.add(app.key(), Level::Live);
         }
     }
 }
 
-/// Follows argocd-cm, and wakes everybody when it says something new. Does not end.
+/// Follows the settings, and wakes everybody when they say something new to the
+/// controller. Does not end.
 pub(crate) async fn settings(controller: &Controller) {
-    let fields = format!("metadata.name={SETTINGS}");
-    let events = controller.control_plane.watch::<ConfigMap>(
-        &ApiKind::known(&GroupVersionKind::parse("v1", "ConfigMap"), "configmaps", true),
-        Scope::Namespace(controller.options.namespace.clone()),
-        Selector { fields, ..Selector::default() },
-        controller.options.random.clone(),
-    );
-    let mut events = pin!(events);
-    while let Some(event) = events.next().await {
-        let WatchEvent::Applied(map) = event else { continue };
-        let (settings, problems) = Settings::read(&map.data);
-        for problem in problems {
-            tracing::warn!(problem, "ignoring a setting of {SETTINGS}");
-        }
+    let mut all = controller.all_settings.subscribe();
+    loop {
+        let settings = Settings::of(&all.borrow_and_update());
         let is_news = controller.settings.send_if_modified(|known| {
             let is_news = **known != settings;
             *known = Arc::new(settings);
@@ -133,13 +123,10 @@ pub(crate) async fn settings(controller: &Controller) {
         if is_news {
             controller.wake_everybody();
         }
+        if all.changed().await.is_err() {
+            return;
+        }
     }
-}
-
-#[derive(serde::Deserialize)]
-struct ConfigMap {
-    #[serde(default)]
-    data: BTreeMap<String, String>,
 }
 
 /// Follows what is live, in every cluster. Does not end.

@@ -1,6 +1,9 @@
 //! Whether the controller may sync by itself, and why not.
 
-use api::{Application, SyncPolicyAutomated};
+use api::{
+    Application, Operation, OperationInitiator, RetryStrategy, SyncOperation,
+    SyncOperationResource, SyncPolicyAutomated,
+};
 use jiff::{SignedDuration, Timestamp};
 use object::ResourceKey;
 
@@ -28,6 +31,49 @@ pub enum Decision {
         /// How many heals in a row this makes.
         attempt: i64,
     },
+}
+
+/// How often an automatic sync is tried again unless the Application says.
+const AUTOMATED_RETRIES: i64 = 5;
+
+impl Decision {
+    /// The operation it asks for, as a user would have asked.
+    #[must_use]
+    pub fn operation(&self, app: &Application, revisions: &[String]) -> Option<Operation> {
+        let policy = app.spec.sync_policy.as_ref()?;
+        let mut sync =
+            SyncOperation { sync_options: policy.sync_options.clone(), ..SyncOperation::default() };
+        if app.has_multiple_sources() {
+            sync.revisions = revisions.to_vec();
+        } else {
+            sync.revision = revisions.first().cloned().unwrap_or_default();
+        }
+        match self {
+            Self::Hold(_) => return None,
+            Self::Sync { prune } => sync.prune = *prune,
+            Self::Heal { drifted, prune, attempt } => {
+                sync.prune = *prune;
+                sync.auto_heal_attempts_count = *attempt;
+                sync.resources = drifted.iter().map(selected).collect();
+            }
+        }
+        let retry = RetryStrategy { limit: AUTOMATED_RETRIES, ..RetryStrategy::default() };
+        Some(Operation {
+            sync: Some(sync),
+            initiated_by: OperationInitiator { automated: true, ..OperationInitiator::default() },
+            retry: policy.retry.clone().unwrap_or(retry),
+            ..Operation::default()
+        })
+    }
+}
+
+fn selected(key: &ResourceKey) -> SyncOperationResource {
+    SyncOperationResource {
+        group: key.group.clone(),
+        kind: key.kind.clone(),
+        name: key.name.clone(),
+        namespace: key.namespace.clone(),
+    }
 }
 
 /// Why auto-sync holds back. Shown to the user, so each is a full answer.
@@ -373,5 +419,18 @@ mod tests {
             at(NOW),
         );
         assert_eq!(decision, Decision::Hold(Hold::NotVerified));
+    }
+
+    #[test]
+    fn a_heal_asks_for_the_drifted_objects_at_the_commit_it_saw() {
+        let drifted = found("+a").items.into_keys().collect();
+        let heal = Decision::Heal { drifted, prune: true, attempt: 3 };
+        let operation = heal.operation(&app(heals()), &["c1".into()]).expect("an operation");
+        let sync = operation.sync.expect("a sync");
+        let named: Vec<&str> = sync.resources.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!((named, sync.revision.as_str()), (vec!["a"], "c1"));
+        assert_eq!((sync.prune, sync.auto_heal_attempts_count), (true, 3));
+        assert!(operation.initiated_by.automated);
+        assert_eq!(operation.retry.limit, AUTOMATED_RETRIES);
     }
 }

@@ -18,7 +18,6 @@ pub mod jq;
 pub mod normalise;
 mod respect;
 pub mod server_side;
-mod settings;
 pub mod structured;
 pub mod three_way;
 

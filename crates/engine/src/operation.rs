@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use api::{
     Application, Operation, OperationPhase, OperationState, ResourceResult, ResultCode,
-    RevisionHistory, SyncOperationResult, Time,
+    RevisionHistory, SyncOperation, SyncOperationResult, Time,
 };
 use jiff::{SignedDuration, Timestamp};
 use object::{GroupKind, ResourceKey};
@@ -35,6 +35,97 @@ pub fn begin(operation: Operation, now: Timestamp) -> OperationState {
         started_at: Time::from(now),
         ..OperationState::default()
     }
+}
+
+/// Where an operation stands when a pass comes to it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Turn {
+    /// It goes on with this record.
+    Goes(Box<OperationState>),
+    /// It waits for its next try.
+    Waits(Timestamp),
+}
+
+/// The turn of the operation that is under way, or of one that begins now.
+#[must_use]
+pub fn turn(app: &Application, now: Timestamp) -> Turn {
+    let running = app.status.operation_state.clone().filter(|state| !is_finished(state));
+    let state = match running {
+        None => begin(app.operation.clone().unwrap_or_default(), now),
+        Some(state) => match retries_at(&state) {
+            Some(at) if now < at => return Turn::Waits(at),
+            Some(_) => retry(state),
+            None => state,
+        },
+    };
+    Turn::Goes(Box::new(state))
+}
+
+/// The commits this operation is about, if it has begun or was asked for some.
+#[must_use]
+pub fn pinned_revisions(state: &OperationState) -> Vec<String> {
+    let begun = state.sync_result.as_ref().map(|it| (&it.revision, &it.revisions));
+    let asked = state.operation.sync.as_ref().map(|it| (&it.revision, &it.revisions));
+    let named = |(one, many): (&String, &Vec<String>)| {
+        if many.is_empty() { vec![one.clone()] } else { many.clone() }
+    };
+    let is_named = |revisions: &Vec<String>| revisions.iter().all(|it| !it.is_empty());
+    begun.map(named).filter(is_named).or(asked.map(named).filter(is_named)).unwrap_or_default()
+}
+
+/// The Application with the sources that an operation brings along, as a
+/// rollback does.
+#[must_use]
+pub fn with_sources_of(app: &Application, asked: &SyncOperation) -> Application {
+    let mut app = app.clone();
+    if !asked.sources.is_empty() {
+        app.spec.sources.clone_from(&asked.sources);
+    } else if asked.source.is_some() {
+        app.spec.source.clone_from(&asked.source);
+        app.spec.sources.clear();
+    }
+    app
+}
+
+/// Writes down what a sync to `revisions` has come to so far.
+pub fn record(
+    app: &Application,
+    state: &mut OperationState,
+    plan: &Plan,
+    progress: &Progress,
+    revisions: &[String],
+) {
+    let asked = state.operation.sync.clone().unwrap_or_default();
+    let app = with_sources_of(app, &asked);
+    let earlier = state.sync_result.take().unwrap_or_default();
+    let mut result = SyncOperationResult {
+        resources: results_of(plan, progress, &earlier.resources),
+        ..SyncOperationResult::default()
+    };
+    if app.has_multiple_sources() {
+        result.revisions = revisions.to_vec();
+        result.sources = app.spec.sources;
+    } else {
+        result.revision = revisions.first().cloned().unwrap_or_default();
+        result.source = app.spec.source.unwrap_or_default();
+    }
+    state.sync_result = Some(result);
+}
+
+/// Ends the Application's operation, or leaves it waiting for its next try.
+pub fn end(
+    app: &mut Application,
+    state: OperationState,
+    phase: &str,
+    message: impl Into<String>,
+    now: Timestamp,
+) {
+    let state = finish(state, phase, message.into(), now);
+    if is_finished(&state) {
+        app.operation = None;
+        app.status.history = history_after(app, &state);
+    }
+    app.status.operation_state = Some(state);
 }
 
 /// What the record says each task came to.
@@ -117,9 +208,8 @@ fn result(id: &TaskId, outcome: &Outcome) -> Option<ResourceResult> {
     })
 }
 
-/// Ends the operation, or sets it up for its next try.
-#[must_use]
-pub fn finish(
+/// The record of an operation that has ended, or that waits for its next try.
+fn finish(
     mut state: OperationState,
     phase: &str,
     message: String,
@@ -224,4 +314,70 @@ fn duration(text: &str) -> Option<SignedDuration> {
     }
     let read = gocompat::duration::Duration::parse(text).ok()?;
     Some(SignedDuration::from_nanos(read.as_nanos()))
+}
+
+#[cfg(test)]
+mod tests {
+    use api::{ApplicationSource, RetryStrategy};
+
+    use super::*;
+
+    const NOW: i64 = 1_000_000;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).expect("a time")
+    }
+
+    /// An Application with an operation that may be tried `limit` times again.
+    fn asked(limit: i64, sync: SyncOperation) -> Application {
+        let retry = RetryStrategy { limit, ..RetryStrategy::default() };
+        let operation = Operation { sync: Some(sync), retry, ..Operation::default() };
+        Application { operation: Some(operation), ..Application::default() }
+    }
+
+    #[track_caller]
+    fn goes(app: &Application, second: i64) -> OperationState {
+        match turn(app, at(second)) {
+            Turn::Goes(state) => *state,
+            Turn::Waits(until) => panic!("it waits until {until}"),
+        }
+    }
+
+    #[test]
+    fn a_failed_try_waits_then_goes_on_with_a_clean_record() {
+        let mut app = asked(1, SyncOperation::default());
+        let state = goes(&app, NOW);
+        end(&mut app, state, "Failed", "no", at(NOW));
+        assert_eq!(turn(&app, at(NOW + 4)), Turn::Waits(at(NOW + 10)));
+        let second = goes(&app, NOW + 10);
+        assert_eq!((second.retry_count, second.finished_at), (1, None));
+        end(&mut app, second, "Failed", "still no", at(NOW + 11));
+        let state = app.status.operation_state.expect("a record");
+        assert_eq!(
+            (state.phase.as_str(), state.message.as_str()),
+            ("Failed", "still no (retried 1 times).")
+        );
+        assert_eq!(app.operation, None);
+    }
+
+    #[test]
+    fn what_is_under_way_keeps_its_commits_and_what_begins_takes_those_asked_for() {
+        let sync = SyncOperation { revision: "asked".into(), ..SyncOperation::default() };
+        let mut state = goes(&asked(0, sync), NOW);
+        assert_eq!(pinned_revisions(&state), ["asked"]);
+        state.sync_result =
+            Some(SyncOperationResult { revision: "begun".into(), ..Default::default() });
+        assert_eq!(pinned_revisions(&state), ["begun"]);
+    }
+
+    #[test]
+    fn a_rollback_looks_at_the_sources_it_brings_along() {
+        let source = |path: &str| ApplicationSource { path: path.into(), ..Default::default() };
+        let mut app = Application::default();
+        app.spec.sources = vec![source("now"), source("also now")];
+        let sync = SyncOperation { source: Some(source("then")), ..SyncOperation::default() };
+        let then = with_sources_of(&app, &sync);
+        assert_eq!(then.sources().as_ref(), [source("then")]);
+        assert_eq!(with_sources_of(&app, &SyncOperation::default()), app);
+    }
 }

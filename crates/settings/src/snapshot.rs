@@ -61,6 +61,8 @@ pub struct Settings {
     pub ui: Ui,
     /// Flags of the processes.
     pub params: Params,
+    /// Is there an argocd-cm at all?
+    pub are_written: bool,
     /// What is wrong with any of it.
     pub findings: Vec<Finding>,
 }
@@ -282,6 +284,7 @@ impl Settings {
             trust: trust::read(sources),
             ui: ui::read(&mut reader),
             params: Params(sources.config_map(names::PARAMS).clone()),
+            are_written: sources.config_maps.contains_key(names::CONFIG),
             findings: Vec::new(),
         };
         settings.findings = findings;

@@ -12,6 +12,7 @@ mod bad_input;
 mod faults;
 mod path;
 mod projects;
+mod settings;
 mod sources;
 mod world;
 mod writing;

@@ -1,5 +1,6 @@
 //! Global projects: rules that other projects share because of their labels.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
 use api::{AppProject, LabelSelector, LabelSelectorRequirement};
@@ -16,14 +17,14 @@ pub struct GlobalProject {
 /// The project with the rules of its global projects added. Names of projects
 /// that do not exist are passed over, as are selectors that cannot be read.
 #[must_use]
-pub fn inherit(
+pub fn inherit<P: Borrow<AppProject>>(
     project: &AppProject,
     settings: &[GlobalProject],
-    projects: &BTreeMap<String, AppProject>,
+    projects: &BTreeMap<String, P>,
 ) -> AppProject {
     let mut merged = project.clone();
     for global in globals_of(project, settings).filter_map(|name| projects.get(name)) {
-        let (to, from) = (&mut merged.spec, &global.spec);
+        let (to, from) = (&mut merged.spec, &global.borrow().spec);
         to.source_repos.extend_from_slice(&from.source_repos);
         to.destinations.extend_from_slice(&from.destinations);
         to.cluster_resource_whitelist.extend_from_slice(&from.cluster_resource_whitelist);

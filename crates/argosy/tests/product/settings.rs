@@ -1,0 +1,118 @@
+//! What the control plane's settings say counts while the product runs: other
+//! clusters by their Secrets, rules that projects share.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use devcluster::DevCluster;
+use serde_json::{Value, json};
+use testkit::git::Repo;
+
+use crate::world::{CONTROL_NAMESPACE, World, config_map};
+
+/// The Secret by which Argo CD registers a cluster, with its admin's certificate.
+fn cluster_secret(cluster: &DevCluster, name: &str) -> Value {
+    let shown = cluster.kubectl(&["config", "view", "--raw", "--output=json"]).expect("kubectl");
+    let config: Value = serde_json::from_slice(&shown.stdout).expect("a kubeconfig");
+    let (server, user) = (&config["clusters"][0]["cluster"], &config["users"][0]["user"]);
+    let tls = json!({"tlsClientConfig": {
+        "caData": server["certificate-authority-data"],
+        "certData": user["client-certificate-data"],
+        "keyData": user["client-key-data"],
+    }});
+    let data =
+        [("name", name.to_owned()), ("server", cluster.server_url()), ("config", tls.to_string())];
+    let data: Value = data.iter().map(|(key, text)| (*key, STANDARD.encode(text))).collect();
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "data": data,
+        "metadata": {"name": format!("cluster-{name}"), "namespace": CONTROL_NAMESPACE,
+            "labels": {"argocd.argoproj.io/secret-type": "cluster"}},
+    })
+}
+
+#[tokio::test]
+async fn a_cluster_is_there_as_soon_as_its_secret_is_and_as_long() {
+    let (world, other) = (World::new(), DevCluster::start().expect("a second control plane"));
+    world.start_product();
+    let it = world.test("far").await;
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &config_map("m", "color", "blue"))]);
+    let mut app = it.automated(&repo);
+    app["spec"]["destination"] = json!({"name": "other", "namespace": "default"});
+    it.create(&app).await;
+    let says = |app: &api::Application, text: &str| {
+        app.status.sync.status == "Unknown"
+            && app.status.conditions.iter().any(|it| it.message.contains(text))
+    };
+    let unknown = "there are no clusters with this name: other";
+    it.until("told that there is no such cluster", |app| says(app, unknown)).await;
+
+    it.create(&cluster_secret(&other, "other")).await;
+    it.until_synced().await;
+    let read = other.kubectl(&[
+        "get",
+        "configmap",
+        "m",
+        "--namespace=default",
+        "-o=jsonpath={.data.color}",
+    ]);
+    assert_eq!(read.expect("kubectl").stdout, b"blue");
+    assert_eq!(it.get("v1", "ConfigMap", "m").await, None);
+
+    // What drifts there is healed there.
+    let edit = [
+        "patch",
+        "configmap",
+        "m",
+        "--namespace=default",
+        "--patch",
+        r#"{"data":{"color":"red"}}"#,
+    ];
+    assert!(other.kubectl(&edit).expect("kubectl").status.success());
+    let blue = [
+        "wait",
+        "configmap/m",
+        "--namespace=default",
+        "--for=jsonpath={.data.color}=blue",
+        "--timeout=60s",
+    ];
+    assert!(other.kubectl(&blue).expect("kubectl").status.success());
+
+    world.kubectl(&["delete", "secret", "cluster-other", "--namespace", CONTROL_NAMESPACE]);
+    it.until("Unknown without its cluster", |app| says(app, unknown)).await;
+    let kept = other.kubectl(&["get", "configmap", "m", "--namespace=default"]).expect("kubectl");
+    assert!(kept.status.success(), "what was deployed stays");
+}
+
+#[tokio::test]
+async fn a_rule_of_a_global_project_holds_where_its_selector_says() {
+    let world = World::new();
+    world.start_product();
+    let it = world.test("global").await;
+    let project = |name: &str, spec: Value| {
+        json!({
+            "apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject", "spec": spec,
+            "metadata": {"name": name, "namespace": CONTROL_NAMESPACE, "labels": {"tier": name}},
+        })
+    };
+    let open = json!({"sourceRepos": ["*"], "destinations": [{"server": "*", "namespace": "*"}]});
+    it.create(&project("gold", open)).await;
+    let forbids = json!({"namespaceResourceBlacklist": [{"group": "", "kind": "ConfigMap"}]});
+    it.create(&project("rules", forbids)).await;
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &config_map("m", "color", "blue"))]);
+    let mut app = it.automated(&repo);
+    app["spec"]["project"] = "gold".into();
+    it.create(&app).await;
+    it.until_synced().await;
+
+    let globals = "- projectName: rules\n  labelSelector: {matchLabels: {tier: gold}}\n";
+    it.create(&json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "data": {"globalProjects": globals},
+        "metadata": {"name": "argocd-cm", "namespace": CONTROL_NAMESPACE},
+    }))
+    .await;
+    it.until("no longer sure about what it may not deploy", |app| {
+        app.status.resources.iter().any(|it| it.name == "m" && it.status == "Unknown")
+    })
+    .await;
+}

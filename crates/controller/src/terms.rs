@@ -1,0 +1,87 @@
+//! On what terms a sync runs: at which commits, with which options, against
+//! what objections, within what time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::{Application, OperationState};
+use engine::SyncOptions;
+use engine::operation::pinned_revisions;
+use jiff::{SignedDuration, Timestamp};
+use object::{GroupKind, Object, ResourceKey};
+
+use crate::Controller;
+use crate::level::Level;
+use crate::look::{At, Seen};
+
+/// Where the operation looks, if that is not where the Application does: other
+/// commits, other sources, or manifests that come with the request.
+pub(crate) fn elsewhere(state: &OperationState, seen: &Seen) -> Option<At> {
+    let asked = state.operation.sync.as_ref()?;
+    if !asked.manifests.is_empty() {
+        return Some(At::Manifests(asked.manifests.clone()));
+    }
+    let has_own_sources = asked.source.is_some() || !asked.sources.is_empty();
+    let pinned = pinned_revisions(state);
+    if pinned.is_empty() {
+        return has_own_sources.then_some(At::Target(Level::Latest));
+    }
+    (has_own_sources || pinned != seen.revisions).then_some(At::Revisions(pinned))
+}
+
+/// Has the operation taken longer than the settings allow?
+pub(crate) fn is_overdue(controller: &Controller, state: &OperationState) -> bool {
+    let limit = controller.options.sync_timeout.and_then(|it| SignedDuration::try_from(it).ok());
+    let began = state.started_at.timestamp();
+    began.zip(limit).is_some_and(|(began, limit)| controller.now().duration_since(began) > limit)
+}
+
+/// Why no sync may run at this hour, if so.
+pub(crate) fn stopped_by_window(
+    seen: &Seen,
+    app: &Application,
+    state: &OperationState,
+    now: Timestamp,
+) -> Option<String> {
+    let automated = state.operation.initiated_by.automated;
+    let started = state.started_at.timestamp().unwrap_or(now);
+    seen.permit.as_ref()?.stops(app, automated, started, now)
+}
+
+/// What the Application, the operation and the project make of the sync.
+pub(crate) fn options(
+    app: &Application,
+    state: &OperationState,
+    seen: &Seen,
+    now: Timestamp,
+) -> SyncOptions {
+    let sync = state.operation.sync.clone().unwrap_or_default();
+    let revision = seen.revisions.first().map(String::as_str).unwrap_or_default();
+    let started_at = state.started_at.timestamp().unwrap_or(now);
+    let mut options = SyncOptions {
+        selection: seen.selection(&sync.resources),
+        comparing: Arc::new(seen.comparing.clone()),
+        ..SyncOptions::of(app, &sync, revision, started_at)
+    };
+    if let (Some(namespace), Some(cluster)) = (&mut options.namespace, &seen.cluster) {
+        namespace.exists = cluster.known(&namespace_key(&namespace.name)).is_some();
+    }
+    options.objections = objections(seen, &options);
+    options
+}
+
+/// What the project has against the objects that the sync would write.
+fn objections(seen: &Seen, options: &SyncOptions) -> BTreeMap<ResourceKey, String> {
+    let (Some(permit), Some(comparison)) = (&seen.permit, &seen.comparison) else {
+        return BTreeMap::new();
+    };
+    let wanted = comparison.items.iter().filter(|(_, it)| it.pair.want().is_some());
+    let mut keys: Vec<ResourceKey> = wanted.map(|(key, _)| key.clone()).collect();
+    keys.extend(comparison.hooks.iter().map(Object::key));
+    keys.extend(options.namespace.iter().map(|it| namespace_key(&it.name)));
+    permit.objections(&keys)
+}
+
+fn namespace_key(name: &str) -> ResourceKey {
+    ResourceKey::new(&GroupKind::new("", "Namespace"), "", name)
+}
