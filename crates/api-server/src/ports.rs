@@ -13,10 +13,11 @@ use object::{Object, ResourceKey};
 
 /// Where manifests come from: the repo server, in this process or in another.
 pub trait Sources: Send + Sync {
-    /// The commit a revision stands for right now.
+    /// The commit a revision stands for right now, to an Application of the project.
     fn resolve<'a>(
         &'a self,
         source: &'a ApplicationSource,
+        project: &'a str,
         revision: &'a str,
     ) -> BoxFuture<'a, Result<String, SourceError>>;
 

@@ -178,13 +178,10 @@ fn payload(repo: Option<Repository>) -> Result<Repository, Status> {
     repo.ok_or_else(|| Status::invalid_argument("missing payload in request"))
 }
 
-/// Can the repository be read? Helm and OCI repositories are asked when they are used.
+/// Can the repository be read?
 async fn test(call: &Call, repo: &Repository) -> Result<(), SourceError> {
     let credentials = to_credential(repo, Credential::default()).data;
-    match repo.type_.as_str() {
-        "" | "git" => call.server.ports.sources.test_access(&repo.repo, &credentials).await,
-        _ => Ok(()),
-    }
+    call.server.ports.sources.test_access(&repo.repo, &credentials).await
 }
 
 /// The repository that somebody asks to be tested.

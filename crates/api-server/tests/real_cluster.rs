@@ -49,6 +49,7 @@ impl Sources for OnePath {
         &'a self,
         _: &'a ApplicationSource,
         _: &'a str,
+        _: &'a str,
     ) -> BoxFuture<'a, Result<String, SourceError>> {
         async { Ok(COMMIT.to_owned()) }.boxed()
     }

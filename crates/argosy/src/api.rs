@@ -23,8 +23,10 @@ use render::{
     EnabledSourceTypes, NothingOutside, RenderContext, RenderError, SourceDetails, SourceType,
     Still, World,
 };
-use repo_server::{Freshness, ManifestQuery, RefSource, RepoCredentials, RepoUrl, TargetRevision};
+use repo_server::{Freshness, ManifestQuery, RefSource, RepoUrl, TargetRevision};
 use runtime::{Chain, Shutdown};
+use settings::SettingsStore;
+use settings::repositories::Repository;
 use tokio::net::TcpListener;
 
 use crate::repositories;
@@ -78,6 +80,7 @@ impl Api {
 /// The repo server, as the API server sees it, and where its credentials come from.
 pub(crate) struct InProcessSources {
     pub(crate) sources: Arc<InProcess>,
+    pub(crate) settings: Arc<SettingsStore>,
     pub(crate) control_plane: Client,
     pub(crate) namespace: String,
 }
@@ -86,12 +89,16 @@ impl Sources for InProcessSources {
     fn resolve<'a>(
         &'a self,
         source: &'a ApplicationSource,
+        project: &'a str,
         revision: &'a str,
     ) -> BoxFuture<'a, Result<String, SourceError>> {
         async move {
             let target = TargetRevision(revision.to_owned());
-            let commit =
-                self.sources.server.resolve_source(source, &target, Freshness::Latest).await;
+            let commit = self
+                .sources
+                .server
+                .resolve_source(source, project, &target, Freshness::Latest)
+                .await;
             commit.map_err(|error| SourceError {
                 message: Chain(&error).to_string(),
                 is_inaccessible: true,
@@ -192,10 +199,10 @@ impl Sources for InProcessSources {
 
     fn credentials_changed(&self) -> BoxFuture<'_, ()> {
         async move {
-            let read = repositories::read_once(&self.sources, &self.control_plane, &self.namespace);
-            if let Err(error) = read.await {
+            if let Err(error) = self.settings.reload(&self.control_plane, &self.namespace).await {
                 tracing::warn!(error = %Chain(&error), "could not read the credentials again");
             }
+            self.sources.take_over(&self.settings);
         }
         .boxed()
     }
@@ -206,7 +213,8 @@ impl Sources for InProcessSources {
         credentials: &'a BTreeMap<String, String>,
     ) -> BoxFuture<'a, Result<(), SourceError>> {
         async move {
-            let credentials = RepoCredentials::from_secret(credentials);
+            let repository = Repository::from_texts(credentials).unwrap_or_default();
+            let credentials = repositories::credentials(&repository);
             let repo = RepoUrl::new(repo);
             let answer = self.sources.server.test_access_with(&repo, &credentials).await;
             answer.map_err(|error| SourceError {

@@ -1,23 +1,16 @@
-//! What the control plane says about repositories: Secrets with credentials,
-//! trusted certificates and host keys, and the settings of the tools. Read
-//! again every few seconds, so that a change counts without a restart.
+//! What the settings say about repositories, handed on to the repo server:
+//! credentials, trusted certificates and host keys, and the settings of the
+//! tools. A change counts at once.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use cluster::{ApiKind, Client, Selector};
-use object::{GroupVersionKind, Object};
 use render::EnabledSourceTypes;
-use repo_server::{CredentialBook, RepoCredentials};
-use runtime::{Chain, Shutdown};
+use repo_server::{CredentialBook, RepoCredentials, RepoKind};
+use runtime::Shutdown;
+use settings::repositories::Repository;
+use settings::{Settings, SettingsStore};
 
 use crate::sources::InProcess;
-
-const EVERY: Duration = Duration::from_secs(5);
-const TYPE: &str = "argocd.argoproj.io/secret-type";
 
 /// What the settings say about rendering.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,110 +20,101 @@ pub(crate) struct RenderSettings {
     pub(crate) kustomize_build_options: String,
 }
 
-impl Default for RenderSettings {
-    fn default() -> Self {
-        Self::of(&BTreeMap::new())
-    }
-}
-
 impl RenderSettings {
-    /// Reads the data of argocd-cm.
-    fn of(settings: &BTreeMap<String, String>) -> Self {
-        let text = |key: &str| settings.get(key).map_or("", String::as_str).trim();
-        let is_on = |key: &str| text(key) != "false";
-        let schemes = match text("helm.valuesFileSchemes") {
-            "" => "http,https",
-            schemes => schemes,
-        };
+    pub(crate) fn of(settings: &Settings) -> Self {
+        let rendering = &settings.rendering;
         Self {
             enabled: EnabledSourceTypes {
-                helm: is_on("helm.enable"),
-                kustomize: is_on("kustomize.enable"),
-                jsonnet: is_on("jsonnet.enable"),
+                helm: rendering.helm_enabled,
+                kustomize: rendering.kustomize_enabled,
+                jsonnet: rendering.jsonnet_enabled,
             },
-            values_file_schemes: schemes.split(',').map(|it| it.trim().to_owned()).collect(),
-            kustomize_build_options: text("kustomize.buildOptions").to_owned(),
+            values_file_schemes: rendering.helm_values_file_schemes.clone(),
+            kustomize_build_options: rendering.kustomize_build_options.clone(),
         }
     }
 }
 
-/// Keeps the repo server's knowledge up to date until the end.
-pub(crate) async fn keep(
+/// Hands on every change until the end.
+pub(crate) async fn follow(
     sources: Arc<InProcess>,
-    client: Client,
-    namespace: String,
+    settings: Arc<SettingsStore>,
     shutdown: Shutdown,
 ) {
-    loop {
-        if let Err(error) = read_once(&sources, &client, &namespace).await {
-            tracing::warn!(error = %Chain(&error), "could not read the credentials of repositories");
-        }
-        if shutdown.or_end(tokio::time::sleep(EVERY)).await.is_none() {
-            return;
-        }
+    let mut changes = settings.subscribe();
+    while let Some(Ok(())) = shutdown.or_end(changes.changed()).await {
+        sources.take_over(&settings);
     }
 }
 
-/// Reads everything once, so that what was written before counts from now on.
-pub(crate) async fn read_once(
-    sources: &InProcess,
-    client: &Client,
-    namespace: &str,
-) -> Result<(), cluster::RequestError> {
-    let secret = ApiKind::known(&GroupVersionKind::parse("v1", "Secret"), "secrets", true);
-    let labels = Selector::labels(&format!("{TYPE} in (repository,repo-creds)"));
-    let secrets = client.list(&secret, namespace, &labels).await?;
-    let certificates = config_map(client, namespace, "argocd-tls-certs-cm").await?;
-    let hosts = config_map(client, namespace, "argocd-ssh-known-hosts-cm").await?;
-    let settings = config_map(client, namespace, "argocd-cm").await?;
-    sources.server.set_credentials(book(&secrets, certificates, &hosts));
-    sources.set_render_settings(RenderSettings::of(&settings));
-    Ok(())
-}
-
-async fn config_map(
-    client: &Client,
-    namespace: &str,
-    name: &str,
-) -> Result<BTreeMap<String, String>, cluster::RequestError> {
-    let kind = ApiKind::known(&GroupVersionKind::parse("v1", "ConfigMap"), "configmaps", true);
-    let found = client.get(&kind, namespace, name).await?;
-    let data = found.and_then(|it| it.into_value().get_mut("data").map(serde_json::Value::take));
-    Ok(data.and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default())
-}
-
-/// Repositories of one project are left out: their credentials are nobody else's.
-fn book(
-    secrets: &[Object],
-    certificates: BTreeMap<String, String>,
-    hosts: &BTreeMap<String, String>,
-) -> CredentialBook {
+/// Everything that connections to repositories need.
+pub(crate) fn book(settings: &Settings) -> CredentialBook {
     let mut book = CredentialBook {
-        certificates,
-        known_hosts: hosts.get("ssh_known_hosts").cloned().unwrap_or_default(),
+        certificates: settings.trust.certificates.clone(),
+        known_hosts: settings.trust.known_hosts.clone(),
         ..CredentialBook::default()
     };
-    for secret in secrets {
-        let data = decoded(secret);
-        let Some(url) = data.get("url").filter(|it| !it.is_empty()) else { continue };
-        let entry = (url.clone(), RepoCredentials::from_secret(&data));
-        if let Some(name) = data.get("name").filter(|it| !it.is_empty()) {
+    for repository in settings.repositories.read.iter().filter(|it| !it.url.is_empty()) {
+        let Repository { url, name, project, .. } = repository;
+        let entry = (url.clone(), credentials(repository));
+        if !name.is_empty() && project.is_empty() {
             book.names.insert(name.clone(), url.clone());
         }
-        match secret.text(&["metadata", "labels", TYPE]) {
-            Some("repo-creds") => book.templates.push(entry),
-            _ if data.get("project").is_none_or(String::is_empty) => book.repositories.push(entry),
-            _ => {}
+        match project.as_str() {
+            "" => book.repositories.push(entry),
+            project => book.projects.entry(project.to_owned()).or_default().push(entry),
         }
     }
+    let templates = settings.repositories.read_credentials.iter().filter(|it| !it.url.is_empty());
+    book.templates = templates.map(|it| (it.url.clone(), credentials(it))).collect();
     book
 }
 
-fn decoded(secret: &Object) -> BTreeMap<String, String> {
-    let data = secret.fields().get("data").and_then(serde_json::Value::as_object);
-    let entries = data.into_iter().flatten().filter_map(|(key, value)| {
-        let bytes = STANDARD.decode(value.as_str()?).ok()?;
-        Some((key.clone(), String::from_utf8(bytes).ok()?))
-    });
-    entries.collect()
+/// How to get in.
+pub(crate) fn credentials(repository: &Repository) -> RepoCredentials {
+    RepoCredentials {
+        username: repository.username.clone(),
+        password: repository.password.text().to_owned(),
+        bearer_token: repository.bearer_token.text().to_owned(),
+        ssh_private_key: repository.ssh_private_key.text().to_owned(),
+        tls_client_cert: repository.tls_client_cert_data.text().to_owned(),
+        tls_client_key: repository.tls_client_cert_key.text().to_owned(),
+        insecure: repository.insecure || repository.insecure_ignore_host_key,
+        kind: match repository.kind.as_str() {
+            "oci" => RepoKind::Oci,
+            _ if repository.enable_oci => RepoKind::HelmRegistry,
+            "helm" => RepoKind::Helm,
+            _ if repository.url.starts_with("oci://") => RepoKind::Oci,
+            _ => RepoKind::Git,
+        },
+        force_http: repository.insecure_oci_force_http,
+        proxy: repository.proxy.clone(),
+        no_proxy: repository.no_proxy.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_repository_of_a_project_is_for_that_project_only() {
+        let store = SettingsStore::new(settings::Sources::default());
+        for (name, kind, project) in
+            [("a", "repository", ""), ("b", "repository", "shop"), ("c", "repo-creds", "")]
+        {
+            // In base64: https://example.com/x, and the project.
+            let project = if project.is_empty() { "" } else { "c2hvcA==" };
+            store.see_secret(&json!({
+                "metadata": {"name": name, "labels": {"argocd.argoproj.io/secret-type": kind}},
+                "data": {"url": "aHR0cHM6Ly9leGFtcGxlLmNvbS94", "project": project},
+            }));
+        }
+        let book = book(&store.current());
+        let urls = |entries: &[(String, RepoCredentials)]| entries.len();
+        assert_eq!((urls(&book.repositories), urls(&book.templates)), (1, 1));
+        assert_eq!(book.projects.keys().collect::<Vec<_>>(), ["shop"]);
+    }
 }

@@ -129,12 +129,9 @@ async fn start(options: Options) -> anyhow::Result<()> {
     let cluster = Cluster::start_with(client.clone(), watching).await?;
 
     let mut registry = Registry::default();
-    let sources = Arc::new(InProcess::new(repo_server));
-    if let Err(error) = repositories::read_once(&sources, &client, &namespace).await {
-        tracing::warn!(error = %runtime::Chain(&error), "could not read the credentials of repositories");
-    }
+    let sources = Arc::new(InProcess::new(repo_server, &settings));
     let repositories =
-        repositories::keep(sources.clone(), client.clone(), namespace.clone(), shutdown.clone());
+        repositories::follow(sources.clone(), Arc::clone(&settings), shutdown.clone());
     let ports = Ports {
         sources: sources.clone(),
         control_plane: client.clone(),
@@ -175,6 +172,7 @@ async fn start(options: Options) -> anyhow::Result<()> {
     };
     let api_sources = InProcessSources {
         sources,
+        settings: Arc::clone(&settings),
         control_plane: client.clone(),
         namespace: api_options.namespace.clone(),
     };

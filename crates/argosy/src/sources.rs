@@ -10,8 +10,9 @@ use render::tracking::{Tracking, TrackingMethod};
 use render::{Capabilities, RenderContext, SourceType};
 use repo_server::{Disposition, ManifestQuery, RefSource, RepoServer, TargetRevision};
 use runtime::Chain;
+use settings::SettingsStore;
 
-use crate::repositories::RenderSettings;
+use crate::repositories::{self, RenderSettings};
 
 /// Destinations whose API versions to remember.
 const MAX_DESTINATIONS: usize = 64;
@@ -30,12 +31,20 @@ struct Served {
 }
 
 impl InProcess {
-    pub(crate) fn new(server: RepoServer) -> Self {
-        Self { server, served: Mutex::default(), settings: Mutex::default() }
+    pub(crate) fn new(server: RepoServer, settings: &SettingsStore) -> Self {
+        let rendering = Mutex::new(RenderSettings::of(&settings.current()));
+        let sources = Self { server, served: Mutex::default(), settings: rendering };
+        sources.take_over(settings);
+        sources
     }
 
-    pub(crate) fn set_render_settings(&self, settings: RenderSettings) {
-        *self.settings.lock().expect("nobody panics while looking up") = settings;
+    /// From now on, works as the settings say.
+    pub(crate) fn take_over(&self, settings: &SettingsStore) {
+        // Read under the lock: of two who do this, the later has the newer ones.
+        let mut rendering = self.settings.lock().expect("nobody panics while looking up");
+        let settings = settings.current();
+        self.server.set_credentials(repositories::book(&settings));
+        *rendering = RenderSettings::of(&settings);
     }
 
     /// What a render knows of the application and the settings.
@@ -76,12 +85,14 @@ impl Sources for InProcess {
     fn resolve(
         &self,
         source: &api::ApplicationSource,
+        project: &str,
         freshness: Freshness,
     ) -> BoxFuture<'_, Result<String, SourceError>> {
-        let source = source.clone();
+        let (source, project) = (source.clone(), project.to_owned());
         async move {
             let target = TargetRevision(source.target_revision.clone());
-            let resolved = self.server.resolve_source(&source, &target, translated(freshness));
+            let freshness = translated(freshness);
+            let resolved = self.server.resolve_source(&source, &project, &target, freshness);
             resolved.await.map_err(|error| SourceError {
                 message: Chain(&error).to_string(),
                 may_pass: error.disposition() == Disposition::RetrySoon,

@@ -48,7 +48,8 @@ async fn has_moved(controller: &Controller, app: &Application, poll: Instant) ->
     let compared = &app.status.sync;
     for (index, source) in app.sources().iter().enumerate() {
         let last = compared.revisions.get(index).unwrap_or(&compared.revision);
-        let now = controller.sources.resolve(source, Freshness::NotBefore(poll)).await;
+        let project = &app.spec.project;
+        let now = controller.sources.resolve(source, project, Freshness::NotBefore(poll)).await;
         if compared.status == "Unknown" || now.as_ref() != Ok(last) {
             return true;
         }

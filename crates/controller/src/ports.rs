@@ -12,10 +12,12 @@ use render::tracking::Tracking;
 
 /// Turns sources into commits and commits into manifests.
 pub trait Sources: Send + Sync + 'static {
-    /// The commit that the source's revision stands for.
+    /// The commit that the source's revision stands for, to an Application of
+    /// the project.
     fn resolve(
         &self,
         source: &ApplicationSource,
+        project: &str,
         freshness: Freshness,
     ) -> BoxFuture<'_, Result<String, SourceError>>;
 

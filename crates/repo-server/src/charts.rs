@@ -6,15 +6,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
-use gix::ObjectId;
-use render::tree::{MemoryTree, TreePath};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::credentials::Trust;
-use crate::flight::Flights;
 use crate::http::{self, authorize};
 use crate::listing::Listing;
+use crate::packages::{Package, PackageKey};
 use crate::server::Inner;
 use crate::{FetchError, Freshness, RepoUrl, TargetRevision};
 
@@ -22,8 +20,6 @@ use crate::{FetchError, Freshness, RepoUrl, TargetRevision};
 const MAX_INDEX: u64 = 256 << 20;
 /// No chart's archive is larger.
 const MAX_ARCHIVE: u64 = 100 << 20;
-/// Unpacked charts to keep.
-const MAX_KEPT: usize = 64;
 
 /// What an index says of one version of a chart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,31 +34,10 @@ struct ChartVersion {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Index(BTreeMap<String, Vec<ChartVersion>>);
 
-/// A chart that is here, unpacked.
-#[derive(Debug)]
-pub(crate) struct FetchedChart {
-    pub(crate) repo: RepoUrl,
-    pub(crate) version: String,
-    /// A digest of the archive.
-    pub(crate) root: ObjectId,
-    pub(crate) tree: MemoryTree,
-    pub(crate) archive: bytes::Bytes,
-}
-
-/// What is known of chart repositories.
+/// The indexes of chart repositories.
 #[derive(Default)]
 pub(crate) struct Charts {
     indexes: Mutex<HashMap<String, Arc<Listing<Index>>>>,
-    fetches: Flights<ChartKey, Result<Arc<FetchedChart>, FetchError>>,
-    /// The most recently used last.
-    fetched: Mutex<Vec<(ChartKey, Arc<FetchedChart>)>>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct ChartKey {
-    repo: String,
-    name: String,
-    version: String,
 }
 
 impl Index {
@@ -151,14 +126,23 @@ impl Inner {
         };
         let ask = || {
             let (inner, repo) = (Arc::clone(self), repo.clone());
-            async move { inner.ask_for_index(&repo).await }.boxed()
+            async move {
+                let trust = inner.book.current().for_repo(&repo);
+                inner.ask_for_index(&repo, trust).await
+            }
+            .boxed()
         };
         listing.get(freshness, ask).await
     }
 
-    async fn ask_for_index(&self, repo: &RepoUrl) -> Result<Index, FetchError> {
+    /// Does the repository have a readable index?
+    pub(crate) async fn test_index(&self, repo: &RepoUrl, trust: Trust) -> Result<(), FetchError> {
+        self.ask_for_index(repo, trust).await.map(drop)
+    }
+
+    async fn ask_for_index(&self, repo: &RepoUrl, trust: Trust) -> Result<Index, FetchError> {
         let limit = self.options.git.fetch_timeout;
-        let (trust, url) = (self.book.current().for_repo(repo), repo.clone());
+        let url = repo.clone();
         let fetched = self.requests.run(limit, move |_| fetch_index(&url, &trust, limit)).await;
         self.repository(repo).settle(fetched, "reading the index of", limit)
     }
@@ -169,62 +153,40 @@ impl Inner {
         repo: &RepoUrl,
         name: &str,
         version: &str,
-    ) -> Result<Arc<FetchedChart>, FetchError> {
-        let key =
-            ChartKey { repo: repo.identity(), name: name.to_owned(), version: version.to_owned() };
-        if let Some(chart) = self.charts.kept(&key) {
-            return Ok(chart);
-        }
-        let start = || {
-            let (inner, repo, key) = (Arc::clone(self), repo.clone(), key.clone());
-            async move { inner.fetch_chart(&repo, key).await }.boxed()
+    ) -> Result<Arc<Package>, FetchError> {
+        let key = PackageKey {
+            repo: repo.identity(),
+            name: name.to_owned(),
+            revision: version.to_owned(),
         };
-        self.charts.fetches.join(key.clone(), start).await
+        let fetch = || {
+            let (inner, repo, key) = (Arc::clone(self), repo.clone(), key.clone());
+            async move { inner.fetch_chart(&repo, &key).await }.boxed()
+        };
+        self.packages.get(key.clone(), fetch).await
     }
 
     async fn fetch_chart(
         self: Arc<Self>,
         repo: &RepoUrl,
-        key: ChartKey,
-    ) -> Result<Arc<FetchedChart>, FetchError> {
+        key: &PackageKey,
+    ) -> Result<Package, FetchError> {
         // A version never changes, so any index that has it will do.
         let any = Instant::now().checked_sub(Duration::from_secs(3600));
         let freshness = any.map_or(Freshness::Latest, Freshness::NotBefore);
         let index = self.index(repo, freshness).await?;
-        let found = match index.find(repo, &key.name, &key.version) {
+        let found = match index.find(repo, &key.name, &key.revision) {
             Ok(found) => found.clone(),
             Err(_) => {
                 let index = self.index(repo, Freshness::Latest).await?;
-                index.find(repo, &key.name, &key.version)?.clone()
+                index.find(repo, &key.name, &key.revision)?.clone()
             }
         };
         let limit = self.options.git.fetch_timeout;
         let (trust, url) = (self.book.current().for_repo(repo), repo.clone());
         let fetched = move |_: &_| fetch_archive(&url, &trust, &found, limit);
         let fetched = self.requests.run(limit, fetched).await;
-        let chart = self.repository(repo).settle(fetched, "fetching a chart from", limit)?;
-        let chart = Arc::new(chart);
-        self.charts.keep(key, &chart);
-        Ok(chart)
-    }
-}
-
-impl Charts {
-    fn kept(&self, key: &ChartKey) -> Option<Arc<FetchedChart>> {
-        let mut fetched = self.fetched.lock().expect("nobody panics while looking up");
-        let at = fetched.iter().position(|(it, _)| it == key)?;
-        let entry = fetched.remove(at);
-        let chart = Arc::clone(&entry.1);
-        fetched.push(entry);
-        Some(chart)
-    }
-
-    fn keep(&self, key: ChartKey, chart: &Arc<FetchedChart>) {
-        let mut fetched = self.fetched.lock().expect("nobody panics while looking up");
-        if fetched.len() == MAX_KEPT {
-            fetched.remove(0);
-        }
-        fetched.push((key, Arc::clone(chart)));
+        self.repository(repo).settle(fetched, "fetching a chart from", limit)
     }
 }
 
@@ -244,7 +206,7 @@ fn fetch_archive(
     trust: &Trust,
     found: &ChartVersion,
     limit: Duration,
-) -> Result<FetchedChart, FetchError> {
+) -> Result<Package, FetchError> {
     let address = absolute(repo, found.urls.first().map_or("", String::as_str));
     let archive = get(repo, trust, &address, MAX_ARCHIVE, limit)?;
     let damaged = |problem: String| FetchError::Damaged {
@@ -257,21 +219,8 @@ fn fetch_archive(
     if !expected.is_empty() && expected != shown {
         return Err(damaged(format!("{address} has the digest {shown}, not {expected}")));
     }
-    let files = render::unpack_chart(&archive).map_err(&damaged)?;
-    let mut tree = MemoryTree::new();
-    for (name, content) in files {
-        if TreePath::parse(&name).is_err() {
-            return Err(damaged(format!("{address} holds the path {name:?}")));
-        }
-        tree = tree.file(&name, content);
-    }
-    Ok(FetchedChart {
-        repo: repo.clone(),
-        version: found.version.clone(),
-        root: ObjectId::from_bytes_or_panic(&digest[..20]),
-        tree,
-        archive: archive.into(),
-    })
+    Package::chart(repo, &found.version, archive)
+        .map_err(|problem| damaged(format!("{address}: {problem}")))
 }
 
 /// An address as an index has it: absolute, or seen from the repository.
@@ -299,13 +248,7 @@ fn get(
     limit: Duration,
 ) -> Result<Vec<u8>, FetchError> {
     let unreachable = |error: &dyn std::error::Error| {
-        let mut text = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            text.push_str(&format!(": {error}"));
-            cause = error.source();
-        }
-        let text = trust.credentials.hide(&repo.hide_credentials(&text));
+        let text = trust.credentials.hide(&repo.hide_credentials(&http::with_causes(error)));
         FetchError::Unreachable {
             repo: repo.clone(),
             source: Arc::new(std::io::Error::other(text)),

@@ -27,10 +27,34 @@ pub struct RepoCredentials {
     pub tls_client_key: String,
     /// Trust any certificate and host key.
     pub insecure: bool,
+    /// What the repository is.
+    pub kind: RepoKind,
+    /// The registry speaks plain HTTP.
+    pub force_http: bool,
     /// The proxy to go through.
     pub proxy: String,
     /// Hosts to reach without it, separated by commas.
     pub no_proxy: String,
+}
+
+/// What a repository is, as its Secret says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RepoKind {
+    /// A git repository.
+    #[default]
+    Git,
+    /// A chart repository with an index.
+    Helm,
+    /// A registry with charts below it (`type: helm` with `enableOCI`).
+    HelmRegistry,
+    /// A repository of a registry.
+    Oci,
+}
+
+impl RepoKind {
+    fn is_registry(self) -> bool {
+        matches!(self, Self::HelmRegistry | Self::Oci)
+    }
 }
 
 /// Shows what there is, and nothing of it.
@@ -48,24 +72,6 @@ impl fmt::Debug for RepoCredentials {
 }
 
 impl RepoCredentials {
-    /// Reads the data of a Secret of type `repository` or `repo-creds`.
-    #[must_use]
-    pub fn from_secret(data: &BTreeMap<String, String>) -> Self {
-        let text = |key: &str| data.get(key).cloned().unwrap_or_default();
-        let flag = |key: &str| data.get(key).is_some_and(|it| it.trim() == "true");
-        Self {
-            username: text("username"),
-            password: text("password"),
-            bearer_token: text("bearerToken"),
-            ssh_private_key: text("sshPrivateKey"),
-            tls_client_cert: text("tlsClientCertData"),
-            tls_client_key: text("tlsClientCertKey"),
-            insecure: flag("insecure") || flag("insecureIgnoreHostKey"),
-            proxy: text("proxy"),
-            no_proxy: text("noProxy"),
-        }
-    }
-
     /// Is there anything to say who we are?
     #[must_use]
     pub fn identify(&self) -> bool {
@@ -103,12 +109,13 @@ impl RepoCredentials {
 
     fn filled_from(&self, template: &Self) -> Self {
         if self.identify() {
-            return self.clone();
+            return Self { force_http: self.force_http || template.force_http, ..self.clone() };
         }
         let proxy = if self.proxy.is_empty() { &template.proxy } else { &self.proxy };
         let no_proxy = if self.no_proxy.is_empty() { &template.no_proxy } else { &self.no_proxy };
         Self {
             insecure: self.insecure || template.insecure,
+            force_http: self.force_http || template.force_http,
             proxy: proxy.clone(),
             no_proxy: no_proxy.clone(),
             ..template.clone()
@@ -121,6 +128,9 @@ impl RepoCredentials {
 pub struct CredentialBook {
     /// Those of single repositories, by address.
     pub repositories: Vec<(String, RepoCredentials)>,
+    /// Those of repositories that belong to one project, by that project. For
+    /// its Applications they go before the others, and nobody else uses them.
+    pub projects: BTreeMap<String, Vec<(String, RepoCredentials)>>,
     /// Those of all repositories whose address begins so; the longest counts.
     pub templates: Vec<(String, RepoCredentials)>,
     /// The addresses of repositories that have a name, as charts refer to them.
@@ -140,11 +150,61 @@ pub(crate) struct Trust {
 }
 
 impl CredentialBook {
+    /// The repository at an address as a project sees it: with its own
+    /// credentials, if it has some for it.
+    pub(crate) fn seen_by(&self, project: &str, url: &RepoUrl) -> RepoUrl {
+        let own = self.projects.get(project).into_iter().flatten();
+        let place = url.place();
+        let mut own = own.filter(|(it, credentials)| {
+            RepoUrl::new(it).place() == place
+                || credentials.kind.is_registry() && are_related(it, url)
+        });
+        if own.next().is_some() { url.of_project(project) } else { url.of_project("") }
+    }
+
+    /// The repositories whose credentials may be used for this one, those that
+    /// are meant for it first.
+    fn known(&self, url: &RepoUrl) -> impl Iterator<Item = &(String, RepoCredentials)> {
+        let own = self.projects.get(url.project()).into_iter().flatten();
+        own.chain(&self.repositories)
+    }
+
     pub(crate) fn for_repo(&self, url: &RepoUrl) -> Trust {
-        let identity = url.identity();
-        let own = self.repositories.iter().find(|(it, _)| RepoUrl::new(it).identity() == identity);
+        let place = url.place();
+        let own = self.known(url).find(|(it, _)| RepoUrl::new(it).place() == place);
         let own = own.map(|(_, it)| it.clone()).unwrap_or_default();
         self.trust(url, &own)
+    }
+
+    /// What a connection to a registry needs. Their addresses are written with
+    /// or without `oci://`.
+    pub(crate) fn for_registry(&self, url: &RepoUrl) -> Trust {
+        let place = url.in_registry().place();
+        let registries = || self.known(url).filter(|(_, it)| it.kind.is_registry());
+        let own = registries().find(|(it, _)| RepoUrl::new(it).in_registry().place() == place);
+        let own = own.or_else(|| registries().find(|(it, _)| are_related(it, url)));
+        let own = own.map(|(_, it)| it.clone()).unwrap_or_default();
+        self.trust_in_registry(url, &own)
+    }
+
+    /// What a connection to a registry with these credentials needs beside them.
+    pub(crate) fn trust_in_registry(&self, url: &RepoUrl, own: &RepoCredentials) -> Trust {
+        let place = url.in_registry().place();
+        let fits = |(prefix, _): &&(String, RepoCredentials)| {
+            is_below(&place, &RepoUrl::new(prefix).in_registry().place())
+        };
+        let template = self.templates.iter().filter(fits).max_by_key(|(prefix, _)| prefix.len());
+        self.completed(url, own, template)
+    }
+
+    /// Is the repository of this address a registry with charts?
+    pub(crate) fn is_chart_registry(&self, url: &RepoUrl) -> bool {
+        // Argo CD: an address without a scheme is a registry's.
+        !url.to_connect().contains("://")
+            || self.known(url).any(|(it, credentials)| {
+                credentials.kind == RepoKind::HelmRegistry
+                    && RepoUrl::new(it).in_registry().place() == url.in_registry().place()
+            })
     }
 
     /// What a connection with these credentials needs beside them.
@@ -152,12 +212,28 @@ impl CredentialBook {
         let address = url.without_credentials();
         let fits = |(prefix, _): &&(String, RepoCredentials)| is_below(&address, prefix);
         let template = self.templates.iter().filter(fits).max_by_key(|(prefix, _)| prefix.len());
+        self.completed(url, own, template)
+    }
+
+    fn completed(
+        &self,
+        url: &RepoUrl,
+        own: &RepoCredentials,
+        template: Option<&(String, RepoCredentials)>,
+    ) -> Trust {
         let credentials =
             template.map_or_else(|| own.clone(), |(_, template)| own.filled_from(template));
         let host = url.host().unwrap_or_default();
         let certificates = self.certificates.get(&host).cloned().unwrap_or_default();
         Trust { credentials, certificates, known_hosts: self.known_hosts.clone() }
     }
+}
+
+/// Charts of one registry depend on each other by its address, which may be
+/// longer or shorter than what the credentials were stored for.
+fn are_related(stored: &str, url: &RepoUrl) -> bool {
+    let (stored, url) = (RepoUrl::new(stored).in_registry().place(), url.in_registry().place());
+    is_below(&stored, &url) || is_below(&url, &stored)
 }
 
 /// A prefix ends where a part of the path ends, or credentials for `…/org` would

@@ -122,6 +122,26 @@ pub enum FetchError {
         /// The version or range.
         version: String,
     },
+    /// The registry has no such artifact. Argo CD's words come first.
+    #[error(
+        "cannot get digest for revision {revision}: {repo} has no such tag, digest or version; check targetRevision"
+    )]
+    ArtifactNotFound {
+        /// The repository of the registry.
+        repo: RepoUrl,
+        /// What was asked for.
+        revision: String,
+    },
+    /// The artifact is here, but nothing that could be rendered.
+    #[error("cannot extract contents of oci image with revision {revision} of {repo}: {problem}")]
+    ArtifactUnusable {
+        /// The repository of the registry.
+        repo: RepoUrl,
+        /// The digest, or the chart's version.
+        revision: String,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// The server has no such commit, or does not give it out.
     #[error("commit {commit} is not in {repo}; was the branch force-pushed?")]
     CommitNotFound {
@@ -183,6 +203,8 @@ impl FetchError {
             | Self::TooManySubmodules { .. }
             | Self::ChartNotFound { .. }
             | Self::ChartVersionNotFound { .. }
+            | Self::ArtifactNotFound { .. }
+            | Self::ArtifactUnusable { .. }
             | Self::CommitNotFound { .. } => Disposition::WaitForUser,
         }
     }

@@ -72,3 +72,14 @@ pub(crate) fn client(trust: &Trust, silence: Duration) -> Result<Client, Unusabl
     let builder = configured(Client::builder(), trust, silence)?;
     builder.build().map_err(|error| Unusable(error.to_string()))
 }
+
+/// The error with its causes, in one line.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}

@@ -12,9 +12,9 @@ use render::tree::{Reads, Tree, TreeError};
 use render::{Outside, RenderContext, RenderError, World};
 
 use crate::blocking::Interrupted;
-use crate::charts::FetchedChart;
 use crate::facts::TheseFacts;
 use crate::fetch;
+use crate::packages::Package;
 use crate::rendered::{Given, RefRoots, SourceKey};
 use crate::repository::Repository;
 use crate::server::Inner;
@@ -36,30 +36,30 @@ pub(crate) struct At {
 pub(crate) enum Origin {
     /// A commit.
     Git(At),
-    /// A chart of a chart repository.
-    Chart(Arc<FetchedChart>),
+    /// A chart of a chart repository, or an artifact of a registry.
+    Packed(Arc<Package>),
 }
 
 impl Origin {
     fn repo(&self) -> RepoUrl {
         match self {
             Self::Git(at) => at.repository.remote.url.clone(),
-            Self::Chart(chart) => chart.repo.clone(),
+            Self::Packed(package) => package.repo.clone(),
         }
     }
 
-    /// The commit, or the chart's version.
+    /// The commit, the chart's version, or the artifact's digest.
     pub(crate) fn revision(&self) -> &str {
         match self {
             Self::Git(at) => at.commit.as_str(),
-            Self::Chart(chart) => &chart.version,
+            Self::Packed(package) => &package.revision,
         }
     }
 
     fn identity(&self) -> String {
         match self {
             Self::Git(at) => at.repository.identity.clone(),
-            Self::Chart(chart) => format!("chart\n{}", chart.repo.identity()),
+            Self::Packed(package) => format!("package\n{}", package.repo.identity()),
         }
     }
 
@@ -67,7 +67,7 @@ impl Origin {
     fn known_root(&self) -> Option<ObjectId> {
         match self {
             Self::Git(at) => at.repository.root(&at.commit),
-            Self::Chart(chart) => Some(chart.root),
+            Self::Packed(package) => Some(package.root),
         }
     }
 }
@@ -132,15 +132,15 @@ impl Job {
     /// What is rendered, for messages.
     fn path(&self) -> String {
         match self.main {
-            Origin::Git(_) => self.source.path.clone(),
-            Origin::Chart(_) => self.source.chart.clone(),
+            Origin::Packed(_) if !self.source.chart.is_empty() => self.source.chart.clone(),
+            Origin::Git(_) | Origin::Packed(_) => self.source.path.clone(),
         }
     }
 
     fn all(&self) -> impl Iterator<Item = &At> {
         let main = match &self.main {
             Origin::Git(at) => Some(at),
-            Origin::Chart(_) => None,
+            Origin::Packed(_) => None,
         };
         main.into_iter().chain(self.refs.values())
     }
@@ -265,17 +265,17 @@ fn try_once<T>(
     work: impl Fn(&Arc<Inner>, &Job, &Trees) -> Result<T, RenderError>,
 ) -> Result<Attempt<T>, FetchError> {
     let main = match &job.main {
-        Origin::Chart(chart) => {
-            OpenTree { opened: None, root: chart.root, tree: Box::new(chart.tree.clone()) }
+        Origin::Packed(package) => {
+            OpenTree { opened: None, root: package.root, tree: Box::new(package.tree.clone()) }
         }
-        Origin::Git(at) => match open(inner, at, MAX_NESTED)? {
+        Origin::Git(at) => match open(inner, at, &job.context.project, MAX_NESTED)? {
             Ok(open) => open,
             Err(attempt) => return Ok(attempt),
         },
     };
     let mut refs = BTreeMap::new();
     for (name, at) in &job.refs {
-        match open(inner, at, MAX_NESTED)? {
+        match open(inner, at, &job.context.project, MAX_NESTED)? {
             Ok(open) => refs.insert(name.clone(), open),
             Err(attempt) => return Ok(attempt),
         };
@@ -296,6 +296,7 @@ fn try_once<T>(
 fn open<T>(
     inner: &Arc<Inner>,
     at: &At,
+    project: &str,
     nested: usize,
 ) -> Result<Result<OpenTree, Attempt<T>>, FetchError> {
     let At { repository, commit } = at;
@@ -315,8 +316,9 @@ fn open<T>(
     }
     let mut modules = BTreeMap::new();
     for Submodule { path, url, commit } in submodules {
+        let url = inner.book.current().seen_by(project, &url);
         let at = At { repository: inner.repository(&url), commit };
-        match open(inner, &at, nested - 1)? {
+        match open(inner, &at, project, nested - 1)? {
             Ok(module) => modules.insert(path, module.tree),
             Err(attempt) => return Ok(Err(attempt)),
         };

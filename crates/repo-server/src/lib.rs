@@ -7,6 +7,7 @@
 //! tree for the renderers), `rendered.rs` (remembered results). Nothing is
 //! ever checked out. `questions.rs` has what users ask beside manifests.
 
+mod artifacts;
 mod blocking;
 mod charts;
 mod credentials;
@@ -19,8 +20,10 @@ mod http;
 mod job;
 mod listing;
 mod outside;
+mod packages;
 mod questions;
 mod refs;
+mod registry;
 mod remote;
 mod rendered;
 mod repository;
@@ -30,9 +33,11 @@ mod ssh;
 mod stats;
 mod store;
 mod submodules;
+mod untar;
 mod url;
 
-pub use credentials::{CredentialBook, RepoCredentials};
+pub use artifacts::{ArtifactMetadata, OciLimits};
+pub use credentials::{CredentialBook, RepoCredentials, RepoKind};
 pub use error::{Disposition, FetchError, SourceError};
 pub use questions::RevisionMetadata;
 pub use refs::RemoteRefs;

@@ -21,15 +21,18 @@ const MAX_FILE: u64 = 64 << 20;
 /// Asks other servers on behalf of a render, whose thread waits.
 pub(crate) struct OtherServers {
     server: RepoServer,
+    /// The project of the Application, whose own credentials go first.
+    project: String,
     handle: Handle,
     timeout: Duration,
 }
 
 impl OtherServers {
     /// Call it on a thread of the runtime.
-    pub(crate) fn of(inner: &Arc<Inner>) -> Self {
+    pub(crate) fn of(inner: &Arc<Inner>, project: &str) -> Self {
         Self {
             server: RepoServer { inner: Arc::clone(inner) },
+            project: project.to_owned(),
             handle: Handle::current(),
             timeout: inner.options.git.fetch_timeout,
         }
@@ -66,23 +69,27 @@ impl Outside for OtherServers {
                 ))
             })?,
         };
-        if !repository.starts_with("http://") && !repository.starts_with("https://") {
-            return Err(OutsideError::Failed(format!(
-                "repositories such as {repository} are not supported yet; put the chart below charts/"
-            )));
-        }
-        let repo = RepoUrl::new(repository);
+        let repo = self.server.repo(repository, &self.project);
         let target = TargetRevision(version.clone());
-        let fetched = self.handle.block_on(async {
-            let index = self.server.inner.index(&repo, Freshness::Latest).await?;
-            let version = index.resolve(&repo, name, &target)?;
-            self.server.inner.chart(&repo, name, &version).await
-        });
+        let fetched = if repo.is_registry() || book.is_chart_registry(&repo) {
+            let chart = repo.in_registry().below(name);
+            self.handle.block_on(async {
+                let version =
+                    self.server.registry_chart_version(&chart, &target, Freshness::Latest).await?;
+                self.server.inner.registry_chart(&chart, &version).await
+            })
+        } else {
+            self.handle.block_on(async {
+                let index = self.server.inner.index(&repo, Freshness::Latest).await?;
+                let version = index.resolve(&repo, name, &target)?;
+                self.server.inner.chart(&repo, name, &version).await
+            })
+        };
         fetched.map(|chart| chart.archive.clone()).map_err(|error| failed(&error))
     }
 
     fn repository(&self, base: &RemoteBase) -> Result<Box<dyn Tree>, OutsideError> {
-        let url = RepoUrl::new(&base.clone_url);
+        let url = self.server.repo(&base.clone_url, &self.project);
         let target = TargetRevision(base.reference.clone());
         let inner = &self.server.inner;
         let resolved = self.server.resolve(&url, &target, Freshness::Latest);
@@ -105,14 +112,6 @@ impl Outside for OtherServers {
     }
 }
 
-/// The error with its causes.
 fn failed(error: &dyn std::error::Error) -> OutsideError {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    OutsideError::Failed(text)
+    OutsideError::Failed(http::with_causes(error))
 }

@@ -11,8 +11,8 @@ use crate::job::{At, Job, Origin, Trees};
 use crate::outside::OtherServers;
 use crate::remote::Remote;
 use crate::{
-    CommitSha, FetchError, Freshness, ManifestQuery, RepoCredentials, RepoServer, RepoUrl,
-    SourceError, TargetRevision,
+    ArtifactMetadata, CommitSha, FetchError, Freshness, ManifestQuery, RepoCredentials, RepoKind,
+    RepoServer, RepoUrl, SourceError, TargetRevision,
 };
 
 /// How old the list of tags may be that a commit is shown with.
@@ -41,7 +41,7 @@ impl RepoServer {
     pub async fn details(&self, query: &ManifestQuery) -> Result<SourceDetails, SourceError> {
         let job = self.job(query).await?;
         let look = |inner: &Arc<_>, job: &Job, trees: &Trees| {
-            let outside = OtherServers::of(inner);
+            let outside = OtherServers::of(inner, &job.context.project);
             let world = trees.world(job, &outside);
             render::details(trees.main.tree.as_ref(), &job.source, &job.context, &world)
         };
@@ -59,7 +59,7 @@ impl RepoServer {
         revision: &TargetRevision,
         enabled: EnabledSourceTypes,
     ) -> Result<BTreeMap<String, SourceType>, SourceError> {
-        let main = self.at(repo.to_connect(), revision, "", Freshness::Latest).await?;
+        let main = self.at(repo, revision, "", Freshness::Latest).await?;
         let context = RenderContext { enabled, ..RenderContext::new("", "") };
         let job = Job::new(Origin::Git(main), BTreeMap::new(), Default::default(), context);
         let look = |_: &Arc<_>, job: &Job, trees: &Trees| {
@@ -79,7 +79,7 @@ impl RepoServer {
     ) -> Result<RevisionMetadata, SourceError> {
         let recent = Instant::now().checked_sub(TAGS_MAX_AGE);
         let recent = recent.map_or(Freshness::Latest, Freshness::NotBefore);
-        let main = self.at(repo.to_connect(), revision, "", recent).await?;
+        let main = self.at(repo, revision, "", recent).await?;
         let commit = main.commit.clone();
         // A server that does not answer now only costs the tags.
         let tags = match self.refs(repo, recent).await {
@@ -127,11 +127,54 @@ impl RepoServer {
         repo: &RepoUrl,
         credentials: &RepoCredentials,
     ) -> Result<(), FetchError> {
+        let book = self.inner.book.current();
+        match credentials.kind {
+            RepoKind::Git => self.test_git(repo, credentials).await,
+            RepoKind::Helm => self.inner.test_index(repo, book.trust(repo, credentials)).await,
+            // Charts of a registry may be for everyone though its front door is
+            // not: Argo CD asks only with something to show.
+            RepoKind::HelmRegistry if !credentials.identify() => Ok(()),
+            RepoKind::HelmRegistry | RepoKind::Oci => {
+                let repo = repo.in_registry();
+                let trust = book.trust_in_registry(&repo, credentials);
+                self.inner.ping_registry(&repo, trust).await
+            }
+        }
+    }
+
+    async fn test_git(
+        &self,
+        repo: &RepoUrl,
+        credentials: &RepoCredentials,
+    ) -> Result<(), FetchError> {
         let limit = self.inner.options.git.request_timeout;
         let known = self.inner.repository(repo);
         let tried = Some(credentials.clone());
         let remote = Remote { tried, url: repo.clone(), ..known.remote.clone() };
         let listed = self.inner.requests.run(limit, move |_| remote.list()).await;
         known.settle(listed, "listing the refs of", limit).map(drop)
+    }
+
+    /// The tags of a repository of a registry.
+    ///
+    /// # Errors
+    /// When the registry cannot be reached or has no such repository.
+    pub async fn oci_tags(&self, repo: &RepoUrl) -> Result<Vec<String>, FetchError> {
+        let tags = self.inner.tags(&repo.in_registry(), Freshness::Latest).await?;
+        Ok((*tags).clone())
+    }
+
+    /// What an artifact says of itself.
+    ///
+    /// # Errors
+    /// When the registry cannot be reached or has no such artifact.
+    pub async fn oci_metadata(
+        &self,
+        repo: &RepoUrl,
+        revision: &TargetRevision,
+    ) -> Result<ArtifactMetadata, FetchError> {
+        let repo = repo.in_registry();
+        let digest = self.inner.artifact_digest(&repo, revision, Freshness::Latest).await?;
+        self.inner.artifact_metadata(&repo, &digest).await
     }
 }

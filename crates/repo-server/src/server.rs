@@ -12,6 +12,7 @@ use object::Object;
 use render::tree::TreeError;
 use render::{RenderContext, RenderError, SourceType};
 
+use crate::artifacts::Artifacts;
 use crate::blocking::BlockingPool;
 use crate::charts::Charts;
 use crate::credentials::SharedBook;
@@ -19,13 +20,14 @@ use crate::fetch;
 use crate::flight::Flights;
 use crate::job::{At, Job, Origin, Trees};
 use crate::outside::OtherServers;
+use crate::packages::Packages;
 use crate::remote::Remote;
 use crate::rendered::{Given, Outcome, RenderedCache, SourceKey, Texts};
 use crate::repository::Repository;
 use crate::resolve::{self, Resolved};
 use crate::stats::Stats;
 use crate::{
-    CommitSha, CredentialBook, FetchError, Freshness, RemoteRefs, RepoUrl, SourceError,
+    CommitSha, CredentialBook, FetchError, Freshness, OciLimits, RemoteRefs, RepoUrl, SourceError,
     StatsSnapshot, TargetRevision,
 };
 
@@ -42,6 +44,8 @@ pub struct Options {
     pub data_dir: PathBuf,
     /// Deadlines and parallelism of git.
     pub git: GitLimits,
+    /// What may come from registries.
+    pub oci: OciLimits,
     /// Renders at the same time (`--parallelismlimit`).
     pub parallel_renders: usize,
     /// How long one render may take.
@@ -79,6 +83,7 @@ impl Options {
         Self {
             data_dir: data_dir.into(),
             git: GitLimits::default(),
+            oci: OciLimits::default(),
             parallel_renders: std::thread::available_parallelism().map_or(2, Into::into),
             render_timeout: Duration::from_secs(90),
             cache_budget: 128 << 20,
@@ -173,6 +178,18 @@ impl Rendered {
     }
 }
 
+/// What kind of place a source names.
+pub(crate) enum Place {
+    /// A git repository.
+    Git(RepoUrl),
+    /// A chart repository with an index.
+    Charts(RepoUrl),
+    /// A chart of a registry.
+    RegistryChart(RepoUrl),
+    /// Any artifact of a registry.
+    Artifact(RepoUrl),
+}
+
 pub(crate) struct Inner {
     pub(crate) options: Options,
     pub(crate) requests: BlockingPool,
@@ -180,6 +197,8 @@ pub(crate) struct Inner {
     repositories: Mutex<HashMap<String, Arc<Repository>>>,
     pub(crate) book: SharedBook,
     pub(crate) charts: Charts,
+    pub(crate) artifacts: Artifacts,
+    pub(crate) packages: Packages,
     cache: RenderedCache,
     flights: Flights<(SourceKey, Given), Result<Arc<Outcome>, SourceError>>,
     stats: Stats,
@@ -198,6 +217,8 @@ impl RepoServer {
             repositories: Mutex::default(),
             book: SharedBook::default(),
             charts: Charts::default(),
+            artifacts: Artifacts::default(),
+            packages: Packages::default(),
             cache: RenderedCache::new(options.cache_budget),
             flights: Flights::default(),
             stats: Stats::default(),
@@ -245,22 +266,45 @@ impl RepoServer {
         }
     }
 
-    /// What a source's revision stands for: a commit, or a version of its chart.
+    /// What a source's revision stands for: a commit, a version of its chart, or
+    /// the digest of an artifact. The project's own credentials go first.
     ///
     /// # Errors
     /// When the repository cannot be reached or has no such revision.
     pub async fn resolve_source(
         &self,
         source: &ApplicationSource,
+        project: &str,
         revision: &TargetRevision,
         freshness: Freshness,
     ) -> Result<String, FetchError> {
-        let repo = RepoUrl::new(&source.repo_url);
-        if source.chart.is_empty() {
-            let commit = self.resolve_tag(&repo, revision, &source.tag_prefix, freshness).await?;
-            return Ok(commit.as_str().to_owned());
+        match self.inner.place(source, project) {
+            Place::Git(repo) => {
+                let commit =
+                    self.resolve_tag(&repo, revision, &source.tag_prefix, freshness).await?;
+                Ok(commit.as_str().to_owned())
+            }
+            Place::Charts(repo) => {
+                self.chart_version(&repo, &source.chart, revision, freshness).await
+            }
+            Place::RegistryChart(chart) => {
+                self.registry_chart_version(&chart, revision, freshness).await
+            }
+            Place::Artifact(repo) => self.inner.artifact_digest(&repo, revision, freshness).await,
         }
-        self.chart_version(&repo, &source.chart, revision, freshness).await
+    }
+
+    /// The version of a registry's chart that a version or a range stands for.
+    pub(crate) async fn registry_chart_version(
+        &self,
+        chart: &RepoUrl,
+        target: &TargetRevision,
+        freshness: Freshness,
+    ) -> Result<String, FetchError> {
+        if !target.0.is_empty() && !gocompat::semver::is_constraint(&target.0) {
+            return Ok(target.0.clone());
+        }
+        self.inner.registry_chart_version(chart, target, freshness).await
     }
 
     /// The version of a chart that a version or a range stands for.
@@ -320,16 +364,29 @@ impl RepoServer {
     /// Resolves every revision that a query is about.
     pub(crate) async fn job(&self, query: &ManifestQuery) -> Result<Arc<Job>, FetchError> {
         let ManifestQuery { source, revision, freshness, context, .. } = query;
-        let main = if source.chart.is_empty() {
-            Origin::Git(self.at(&source.repo_url, revision, &source.tag_prefix, *freshness).await?)
-        } else {
-            let repo = RepoUrl::new(&source.repo_url);
-            let version = self.chart_version(&repo, &source.chart, revision, *freshness).await?;
-            Origin::Chart(self.inner.chart(&repo, &source.chart, &version).await?)
+        let inner = &self.inner;
+        let main = match inner.place(source, &context.project) {
+            Place::Git(repo) => {
+                Origin::Git(self.at(&repo, revision, &source.tag_prefix, *freshness).await?)
+            }
+            Place::Charts(repo) => {
+                let version =
+                    self.chart_version(&repo, &source.chart, revision, *freshness).await?;
+                Origin::Packed(inner.chart(&repo, &source.chart, &version).await?)
+            }
+            Place::RegistryChart(chart) => {
+                let version = self.registry_chart_version(&chart, revision, *freshness).await?;
+                Origin::Packed(inner.registry_chart(&chart, &version).await?)
+            }
+            Place::Artifact(repo) => {
+                let digest = inner.artifact_digest(&repo, revision, *freshness).await?;
+                Origin::Packed(inner.artifact(&repo, &digest).await?)
+            }
         };
         let mut refs = BTreeMap::new();
         for RefSource { name, repo_url, revision, tag_prefix } in query.used_refs() {
-            let at = self.at(repo_url, revision, tag_prefix, *freshness).await?;
+            let repo = self.repo(repo_url, &context.project);
+            let at = self.at(&repo, revision, tag_prefix, *freshness).await?;
             refs.insert(name.clone(), at);
         }
         Ok(Arc::new(Job::new(main, refs, source.clone(), context.clone())))
@@ -337,14 +394,20 @@ impl RepoServer {
 
     pub(crate) async fn at(
         &self,
-        repo_url: &str,
+        repo: &RepoUrl,
         revision: &TargetRevision,
         tag_prefix: &str,
         freshness: Freshness,
     ) -> Result<At, FetchError> {
-        let url = RepoUrl::new(repo_url);
-        let commit = self.resolve_tag(&url, revision, tag_prefix, freshness).await?;
-        Ok(At { repository: self.inner.repository(&url), commit })
+        let commit = self.resolve_tag(repo, revision, tag_prefix, freshness).await?;
+        Ok(At { repository: self.inner.repository(repo), commit })
+    }
+
+    /// The repository at an address as a project sees it: with the project's own
+    /// credentials, if it has some for it.
+    #[must_use]
+    pub fn repo(&self, address: &str, project: &str) -> RepoUrl {
+        self.inner.book.current().seen_by(project, &RepoUrl::new(address))
     }
 
     /// From now on, connects with these credentials.
@@ -380,6 +443,31 @@ impl Inner {
             Arc::new(Repository::new(identity.clone(), remote, &folder))
         });
         Arc::clone(known)
+    }
+
+    /// What kind of place a source names.
+    pub(crate) fn place(&self, source: &ApplicationSource, project: &str) -> Place {
+        let book = self.book.current();
+        let repo = book.seen_by(project, &RepoUrl::new(&source.repo_url));
+        let chart = source.chart.as_str();
+        if repo.is_registry() {
+            // To Argo CD the address of an artifact is complete, and `chart` does
+            // not count. A chart below it is what everyone else means.
+            let (_, path) = repo.registry_parts();
+            let is_complete = chart.is_empty() || path.rsplit('/').next() == Some(chart);
+            return if is_complete {
+                Place::Artifact(repo)
+            } else {
+                Place::RegistryChart(repo.below(chart))
+            };
+        }
+        match chart {
+            "" => Place::Git(repo),
+            chart if book.is_chart_registry(&repo) => {
+                Place::RegistryChart(repo.in_registry().below(chart))
+            }
+            _ => Place::Charts(repo),
+        }
     }
 
     async fn refs(
@@ -476,7 +564,7 @@ impl Inner {
         if let Some(outcome) = self.unchanged(job, trees) {
             return Ok(outcome);
         }
-        let outside = OtherServers::of(self);
+        let outside = OtherServers::of(self, &job.context.project);
         let world = trees.world(job, &outside);
         let (result, record) =
             render::render(trees.main.tree.as_ref(), &job.source, &job.context, &world);

@@ -8,25 +8,44 @@ use sha2::{Digest as _, Sha256};
 ///
 /// Shown without the credentials some people put into it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RepoUrl(String);
+pub struct RepoUrl {
+    text: String,
+    /// The project whose own credentials are used; empty when it has none for
+    /// this address. What they brought here is not for other projects.
+    project: String,
+}
 
 impl RepoUrl {
     /// Takes the address as it stands in an Application; spaces around it are
     /// no part of it.
     #[must_use]
     pub fn new(text: &str) -> Self {
-        Self(text.trim().to_owned())
+        Self { text: text.trim().to_owned(), project: String::new() }
+    }
+
+    /// The same address, reached with the project's own credentials.
+    pub(crate) fn of_project(&self, project: &str) -> Self {
+        Self { text: self.text.clone(), project: project.to_owned() }
+    }
+
+    /// The project whose own credentials are used.
+    pub(crate) fn project(&self) -> &str {
+        &self.project
+    }
+
+    fn with_text(&self, text: String) -> Self {
+        Self { text, project: self.project.clone() }
     }
 
     /// The address to connect to, credentials and all. Never for showing.
     pub(crate) fn to_connect(&self) -> &str {
-        &self.0
+        &self.text
     }
 
     /// The address without credentials.
     #[must_use]
     pub fn without_credentials(&self) -> String {
-        let Some((scheme, rest)) = self.0.split_once("://") else { return self.0.clone() };
+        let Some((scheme, rest)) = self.text.split_once("://") else { return self.text.clone() };
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
         format!("{scheme}://{host}{path}")
@@ -34,8 +53,8 @@ impl RepoUrl {
 
     /// The text with this address's credentials taken out, wherever they stand.
     pub(crate) fn hide_credentials(&self, text: &str) -> String {
-        let mut hidden = text.replace(&self.0, &self.without_credentials());
-        if let Some((_, rest)) = self.0.split_once("://")
+        let mut hidden = text.replace(&self.text, &self.without_credentials());
+        if let Some((_, rest)) = self.text.split_once("://")
             && let Some((user, _)) = rest[..rest.find('/').unwrap_or(rest.len())].rsplit_once('@')
         {
             hidden = hidden.replace(&format!("{user}@"), "");
@@ -46,13 +65,23 @@ impl RepoUrl {
         hidden
     }
 
-    /// What makes two addresses the same repository to us.
+    /// What makes two repositories the same to us: where they are, and with
+    /// whose credentials.
+    pub(crate) fn identity(&self) -> String {
+        match self.project.as_str() {
+            "" => self.place(),
+            // No address holds a line feed.
+            project => format!("{}\n{project}", self.place()),
+        }
+    }
+
+    /// What makes two addresses the same place.
     ///
     /// Scheme and host ignore case; the path does not, because on most servers
     /// `/Org/a` and `/org/a` may be two repositories, and mixing up their
     /// branches would be worse than storing one repository twice.
-    pub(crate) fn identity(&self) -> String {
-        let text = self.0.trim_end_matches('/');
+    pub(crate) fn place(&self) -> String {
+        let text = self.text.trim_end_matches('/');
         let text = text.strip_suffix(".git").unwrap_or(text);
         let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -73,9 +102,34 @@ impl RepoUrl {
         }
     }
 
+    /// The address of a registry's repository, however it is written: with
+    /// `oci://`, with `https://`, or without anything.
+    pub(crate) fn in_registry(&self) -> Self {
+        let bare = self.text.split_once("://").map_or(self.text.as_str(), |(_, rest)| rest);
+        self.with_text(format!("oci://{}", bare.trim_end_matches('/')))
+    }
+
+    /// A repository below this one.
+    pub(crate) fn below(&self, name: &str) -> Self {
+        self.with_text(format!("{}/{name}", self.text.trim_end_matches('/')))
+    }
+
+    /// Does it name a repository of a registry by itself?
+    pub(crate) fn is_registry(&self) -> bool {
+        self.text.get(..6).is_some_and(|it| it.eq_ignore_ascii_case("oci://"))
+    }
+
+    /// The registry's host with its port, and the repository there.
+    pub(crate) fn registry_parts(&self) -> (String, String) {
+        let host = self.authority().unwrap_or_default();
+        let path = self.text.split_once("://").map_or("", |(_, rest)| rest);
+        let path = path.split_once('/').map_or("", |(_, path)| path);
+        (host, path.trim_matches('/').to_owned())
+    }
+
     /// Host and port as they stand in an address with a scheme, in lower case.
     pub(crate) fn authority(&self) -> Option<String> {
-        let (_, rest) = self.0.split_once("://")?;
+        let (_, rest) = self.text.split_once("://")?;
         let authority = rest.split('/').next().unwrap_or(rest);
         let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
         Some(host.to_ascii_lowercase())
@@ -86,13 +140,13 @@ impl RepoUrl {
         if let Some(authority) = self.authority() {
             return authority.split(':').next().map(str::to_owned);
         }
-        let (before, _) = self.0.split_once(':')?;
+        let (before, _) = self.text.split_once(':')?;
         Some(before.rsplit_once('@').map_or(before, |(_, host)| host).to_ascii_lowercase())
     }
 
     /// Is it a place on our own disk?
     pub(crate) fn is_local(&self) -> bool {
-        match self.0.split_once("://") {
+        match self.text.split_once("://") {
             Some((scheme, _)) => scheme.eq_ignore_ascii_case("file"),
             None => !self.is_ssh(),
         }
@@ -100,9 +154,9 @@ impl RepoUrl {
 
     /// Is it an address for ssh?
     pub(crate) fn is_ssh(&self) -> bool {
-        match self.0.split_once("://") {
+        match self.text.split_once("://") {
             Some((scheme, _)) => scheme.eq_ignore_ascii_case("ssh"),
-            None => self.0.split_once(':').is_some_and(|(host, _)| !host.contains('/')),
+            None => self.text.split_once(':').is_some_and(|(host, _)| !host.contains('/')),
         }
     }
 

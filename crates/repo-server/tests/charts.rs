@@ -1,8 +1,6 @@
 //! Charts of chart repositories, against a real HTTP server.
 
 use api::ApplicationSource;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use render::RenderContext;
 use repo_server::{
     CredentialBook, Freshness, ManifestQuery, Options, RefSource, RepoCredentials, RepoServer,
@@ -16,20 +14,15 @@ const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Chart.
 /// The archive of a chart with one template.
 fn archive(name: &str, version: &str) -> Vec<u8> {
     let chart = format!("apiVersion: v2\nname: {name}\nversion: {version}\n");
-    let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
-    for (path, content) in [
-        ("Chart.yaml", chart.as_str()),
-        ("values.yaml", "shown: default\n"),
-        ("prod.yaml", "shown: inside\n"),
-        ("templates/map.yaml", MAP),
-    ] {
-        let mut header = tar::Header::new_gnu();
-        header.set_size(content.len() as u64);
-        header.set_mode(0o644);
-        header.set_cksum();
-        tar.append_data(&mut header, format!("{name}/{path}"), content.as_bytes()).expect("a file");
-    }
-    tar.into_inner().expect("an archive").finish().expect("an archive")
+    testkit::archive::chart(
+        name,
+        &[
+            ("Chart.yaml", chart.as_str()),
+            ("values.yaml", "shown: default\n"),
+            ("prod.yaml", "shown: inside\n"),
+            ("templates/map.yaml", MAP),
+        ],
+    )
 }
 
 /// A repository with two versions of `web` and one of `lib`.

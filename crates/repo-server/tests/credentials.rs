@@ -40,7 +40,12 @@ fn one_commit() -> Repo {
 
 /// Lists, fetches and reads: what the top of the repository is, or the error.
 async fn used(server: &RepoServer, url: &str) -> String {
-    let (url, head) = (RepoUrl::new(url), TargetRevision::default());
+    used_by(server, url, "").await
+}
+
+/// The same for an Application of a project.
+async fn used_by(server: &RepoServer, url: &str, project: &str) -> String {
+    let (url, head) = (server.repo(url, project), TargetRevision::default());
     match server.list_apps(&url, &head, EnabledSourceTypes::default()).await {
         Ok(apps) => apps.iter().map(|(path, it)| format!("{path} {it}")).collect(),
         Err(error) => error.to_string(),
@@ -90,6 +95,34 @@ async fn a_template_lends_its_credentials_to_all_below_it() {
         ..CredentialBook::default()
     });
     assert_eq!(used(&server, &http.url()).await, ". Kustomize");
+}
+
+#[tokio::test]
+async fn a_repository_of_a_project_is_closed_to_others_even_when_it_is_here() {
+    let repo = one_commit();
+    let http = repo.serve_http();
+    http.require_authorization(BASIC);
+    let (_data, server) = server();
+    let url = http.url();
+    let of_project = (url.clone(), user());
+    server.set_credentials(CredentialBook {
+        projects: [("shop".to_owned(), vec![of_project])].into(),
+        ..CredentialBook::default()
+    });
+    assert_eq!(used_by(&server, &url, "shop").await, ". Kustomize");
+    for project in ["", "default"] {
+        let answer = used_by(&server, &url, project).await;
+        assert!(answer.starts_with("authentication required"), "{project}: {answer}");
+    }
+    let wrong = RepoCredentials { password: "guess".to_owned(), ..user() };
+    server.set_credentials(CredentialBook {
+        projects: [("shop".to_owned(), vec![(url.clone(), wrong)])].into(),
+        repositories: vec![(url.clone(), user())],
+        ..CredentialBook::default()
+    });
+    assert_eq!(used_by(&server, &url, "default").await, ". Kustomize");
+    let answer = used_by(&server, &url, "shop").await;
+    assert!(answer.starts_with("authentication failed"), "the project's own go first: {answer}");
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Repositories and credentials for whole families of them, from their Secrets.
 
+use std::collections::BTreeMap;
+
 use crate::reader::boolean;
 use crate::{Finding, Secret, SecretObject, Sources};
 
@@ -84,6 +86,15 @@ pub struct Repository {
 }
 
 impl Repository {
+    /// Reads the data of a Secret that is not stored yet; `None` if a value
+    /// cannot be read.
+    #[must_use]
+    pub fn from_texts(data: &BTreeMap<String, String>) -> Option<Self> {
+        let data = data.iter().map(|(key, text)| (key.clone(), Secret::from(text.as_str())));
+        let secret = SecretObject { data: data.collect(), ..SecretObject::default() };
+        read_one(&secret, &mut Vec::new())
+    }
+
     /// Does it say how to get in?
     #[must_use]
     pub fn has_credentials(&self) -> bool {

@@ -49,18 +49,30 @@ impl SettingsStore {
     /// When the API server does not give them.
     pub async fn load(client: &Client, namespace: &str) -> Result<Self, RequestError> {
         let store = Self::new(Sources::default());
+        store.reload(client, namespace).await?;
+        Ok(store)
+    }
+
+    /// Reads everything again, so that what somebody else wrote counts from now
+    /// on and not from when the watch tells.
+    ///
+    /// # Errors
+    /// When the API server does not give it.
+    pub async fn reload(&self, client: &Client, namespace: &str) -> Result<(), RequestError> {
         let everything = Selector::everything();
         let config_maps = client.list(&CONFIG_MAPS, namespace, &everything).await?;
         let secrets = client.list(&SECRETS, namespace, &everything).await?;
-        store.change(|known| {
+        self.change(|known| {
+            let names = secrets.iter().map(|it| it.name().to_owned()).collect();
             for object in config_maps {
                 known.see_config_map(&object.into_value());
             }
             for object in secrets {
                 known.see_secret(&object.into_value());
             }
+            known.keep_secrets(&names);
         });
-        Ok(store)
+        Ok(())
     }
 
     /// The settings as they are now.

@@ -18,6 +18,8 @@ struct Shared {
     files: Mutex<BTreeMap<String, Vec<u8>>>,
     /// The `Authorization` that a request must carry; empty for none.
     authorization: Mutex<String>,
+    /// What a request without it is told about how to get one.
+    challenge: Mutex<String>,
     requests: Mutex<Vec<String>>,
     stopped: AtomicBool,
 }
@@ -66,6 +68,12 @@ impl FileServer {
         text.clone_into(&mut self.shared.authorization.lock().expect("nobody panics here"));
     }
 
+    /// Says this to those who are refused, in `WWW-Authenticate`, and lets
+    /// everyone ask for a path that begins with `/token`.
+    pub fn challenge_with(&self, text: &str) {
+        text.clone_into(&mut self.shared.challenge.lock().expect("nobody panics here"));
+    }
+
     /// The paths asked for so far; the next call begins a new list.
     #[must_use]
     pub fn take_requests(&self) -> Vec<String> {
@@ -104,13 +112,20 @@ impl Shared {
         let required = self.authorization.lock().expect("nobody panics here").clone();
         let file = self.files.lock().expect("nobody panics here").get(&path).cloned();
         let (status, content) = match file {
-            _ if !required.is_empty() && given != required => ("401 Unauthorized", Vec::new()),
+            _ if !required.is_empty() && given != required && !path.starts_with("/token") => {
+                ("401 Unauthorized", Vec::new())
+            }
             Some(content) => ("200 OK", content),
             None => ("404 Not Found", Vec::new()),
         };
         let length = content.len();
-        let head =
-            format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+        let challenge = match self.challenge.lock().expect("nobody panics here").as_str() {
+            "" => String::new(),
+            text => format!("WWW-Authenticate: {text}\r\n"),
+        };
+        let head = format!(
+            "HTTP/1.1 {status}\r\nContent-Length: {length}\r\n{challenge}Connection: close\r\n\r\n"
+        );
         connection.write_all(head.as_bytes())?;
         connection.write_all(&content)
     }

@@ -1,6 +1,8 @@
 //! What tests are built from. Development only; a panic here fails the test
 //! that asked for the impossible.
 
+pub mod archive;
 pub mod cases;
 pub mod files;
 pub mod git;
+pub mod registry;

@@ -252,7 +252,8 @@ async fn revisions(
             revisions.commits.push(asked);
             continue;
         }
-        let commit = call.server.ports.sources.resolve(source, &asked).await;
+        let project = &app.spec.project;
+        let commit = call.server.ports.sources.resolve(source, project, &asked).await;
         let commit = commit.map_err(|error| {
             Status::failed_precondition(format!("error resolving repo revision: {error}"))
         })?;

@@ -1,9 +1,11 @@
 //! Every kind of source in the running product.
 
 use serde_json::{Value, json};
+use testkit::archive;
 use testkit::git::Repo;
+use testkit::registry::{Artifact, PASSWORD, Registry, USER};
 
-use crate::world::{Test, shared};
+use crate::world::{CONTROL_NAMESPACE, Test, shared};
 
 const CHART: &str = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
 const CHART_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\ndata:\n  shown: {{ .Values.shown | quote }}\n  version: {{ .Capabilities.KubeVersion.Version | quote }}\n  deployments: {{ .Capabilities.APIVersions.Has \"apps/v1/Deployment\" | quote }}\n";
@@ -63,4 +65,48 @@ async fn a_kustomization_and_jsonnet_are_rendered_with_the_applications_paramete
     assert!(it.get("v1", "ConfigMap", "my-by-kustomize").await.is_some());
     let live = it.get("v1", "ConfigMap", "by-jsonnet").await.expect("it was applied");
     assert_eq!(live.text(&["data", "shown"]), Some("tool-sources"));
+}
+
+#[tokio::test]
+async fn a_chart_and_an_artifact_of_a_private_registry_are_deployed() {
+    let Some(registry) = Registry::start_private() else { return };
+    let it = shared().test("registry-sources").await;
+    let chart = archive::chart("web", &[("Chart.yaml", CHART), ("templates/map.yaml", CHART_MAP)]);
+    registry.push_chart("charts/web", "1.0.0", &chart);
+    let plain = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: by-artifact}\n";
+    let digest = registry.push(&Artifact {
+        repository: "team/plain",
+        tag: "1.2.0",
+        config_type: "application/vnd.oci.empty.v1+json",
+        layer_type: "application/vnd.oci.image.layer.v1.tar+gzip",
+        layer: &archive::packed(&[("maps/map.yaml", plain)]),
+    });
+    let address = registry.address();
+    let charts = format!("{address}/charts");
+    let artifact = format!("oci://{address}/team/plain");
+    for (name, url, kind) in [("charts", &charts, "helm"), ("artifact", &artifact, "oci")] {
+        it.create(&json!({
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": {
+                "name": format!("registry-sources-{name}"), "namespace": CONTROL_NAMESPACE,
+                "labels": {"argocd.argoproj.io/secret-type": "repository"},
+            },
+            "stringData": {
+                "url": url, "type": kind, "enableOCI": (kind == "helm").to_string(),
+                "insecureOCIForceHttp": "true", "username": USER, "password": PASSWORD,
+            },
+        }))
+        .await;
+    }
+    let parameters = json!([{"name": "shown", "value": "from a registry"}]);
+    let sources = json!([
+        {"repoURL": charts, "chart": "web", "targetRevision": "1.*", "helm": {"parameters": parameters}},
+        {"repoURL": artifact, "path": "maps", "targetRevision": "1.2.0"},
+    ]);
+    it.create(&with_sources(&it, &Repo::new(), &sources)).await;
+    let status = it.until_synced().await.status;
+    assert_eq!(status.sync.revisions, ["1.0.0".to_owned(), digest]);
+    let live = it.get("v1", "ConfigMap", "registry-sources").await.expect("it was applied");
+    assert_eq!(live.text(&["data", "shown"]), Some("from a registry"));
+    assert!(it.get("v1", "ConfigMap", "by-artifact").await.is_some());
 }
