@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::error::{BuildError, Context as _, Result};
 use crate::files::{Files, Limit, Limits};
 use crate::hash;
+use crate::helm::HelmOptions;
 use crate::loader::{LoadRestrictions, Loader, World};
 use crate::origin::{ORIGIN, Origin, TRANSFORMATIONS};
 use crate::overrides::Overrides;
@@ -28,13 +29,15 @@ const VERSION: &str = "kustomize-v5.8.1";
 
 /// How to build: the flags of `kustomize build`.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct Options<'h> {
     /// `--load-restrictor`.
     pub load_restrictions: LoadRestrictions,
     /// `--reorder`.
     pub reorder: Reorder,
     /// `--enable-managedby-label`.
     pub managed_by_label: bool,
+    /// `--enable-helm`: who inflates charts; without it they are refused.
+    pub helm: Option<HelmOptions<'h>>,
     /// How much may be read and made.
     pub limits: Limits,
 }
@@ -71,10 +74,10 @@ pub fn build(
     tree: &dyn Files,
     root: &str,
     overrides: &Overrides,
-    options: &Options,
+    options: &Options<'_>,
     remote: &dyn Remote,
 ) -> Result<Output, BuildError> {
-    let world = World::new(remote, options.limits);
+    let world = World::new(remote, options.helm, options.limits);
     let loader = Loader::at(&world, tree, root, options.load_restrictions)?;
     let mut target = Target::load(loader)?;
     let loader = std::rc::Rc::clone(&target.loader);
@@ -117,7 +120,7 @@ struct BuildMetadata {
 }
 
 impl BuildMetadata {
-    fn of(target: &Target<'_>, options: &Options) -> Self {
+    fn of(target: &Target<'_>, options: &Options<'_>) -> Self {
         let list = &target.kustomization.build_metadata;
         let has = |name: &str| list.iter().any(|it| it == name);
         Self {

@@ -14,6 +14,9 @@ pub trait Files {
     /// Is there a directory at this path?
     fn is_dir(&self, path: &str) -> bool;
 
+    /// Every file below a directory, seen from it, links followed.
+    fn below(&self, directory: &str) -> Vec<String>;
+
     /// The path with symbolic links resolved; `None` if there is nothing, or
     /// if a link leads out of the tree. Trees without links keep this.
     fn real_path(&self, path: &str) -> Option<String> {
@@ -53,6 +56,12 @@ impl Files for MemoryFiles {
         let prefix = format!("{path}/");
         let next = self.files.range(prefix.clone()..).next();
         next.is_some_and(|(file, _)| file.starts_with(&prefix))
+    }
+
+    fn below(&self, directory: &str) -> Vec<String> {
+        let prefix = if directory.is_empty() { String::new() } else { format!("{directory}/") };
+        let files = self.files.range(prefix.clone()..).map(|(file, _)| file);
+        files.map_while(|file| file.strip_prefix(&prefix)).map(str::to_owned).collect()
     }
 }
 

@@ -7,11 +7,13 @@ use serde_json::Value;
 
 use crate::base64::encode_in_lines;
 use crate::error::{BuildError, Context as _, Result, invalid};
+use crate::helm::Inflation;
+use crate::kustomization::charts::{HelmChart, HelmGlobals};
 use crate::kustomization::decode::{Mode, Place, string};
 use crate::kustomization::parts::{Generator, GeneratorOptions};
 use crate::loader::Loader;
 use crate::resource::{Behavior, Resource};
-use crate::schema::Scopes;
+use crate::schema::Schemas;
 use crate::yaml::json::to_value;
 use crate::yaml::path::set_field;
 use crate::yaml::{Kind, Node, Tag};
@@ -187,7 +189,7 @@ fn from_env_file(bytes: &[u8]) -> Result<Vec<Pair>> {
 /// Runs the generator that a resource configures.
 pub(crate) fn from_resource(
     config: &Resource,
-    scopes: &Scopes,
+    schemas: &Schemas,
     loader: &Loader<'_>,
 ) -> Result<Vec<Resource>> {
     if config.api_version() != "builtin" {
@@ -199,7 +201,7 @@ pub(crate) fn from_resource(
     }
     let value = to_value(&config.node)?;
     let place = Place::root(Mode::Lenient, "Plugin");
-    let id = config.original_id(scopes);
+    let id = config.original_id(&schemas.scopes);
     let named = |mut generator: Generator| {
         if generator.name.is_empty() {
             config.name().clone_into(&mut generator.name);
@@ -223,21 +225,18 @@ pub(crate) fn from_resource(
             Ok(vec![secret(&named(generator), loader)?])
         }
         "IAMPolicyGenerator" => Ok(vec![iam_service_account(&value, &place)?]),
-        "HelmChartInflationGenerator" => Err(no_helm()),
+        "HelmChartInflationGenerator" => {
+            let chart = HelmChart::read(&value, &place).map_err(configured)?;
+            let globals = HelmGlobals::read(&value, &place).map_err(configured)?;
+            let inflation = Inflation::configure(chart, &globals, loader).map_err(configured)?;
+            inflation.run(loader, schemas)
+        }
         kind if kind.ends_with("Transformer") => {
             Err(invalid(format!("plugin {id} not a generator")))
                 .context(|| "failed to load generator".to_owned())
         }
         _ => Err(BuildError::Refused(format!("unable to load builtin {}", config.gvk()))),
     }
-}
-
-/// The answer to charts until the Helm engine is wired in.
-pub(crate) fn no_helm() -> BuildError {
-    BuildError::Refused(
-        "helmCharts are not inflated yet; render the chart by itself, or commit its output"
-            .to_owned(),
-    )
 }
 
 fn iam_service_account(value: &Value, place: &Place<'_>) -> Result<Resource> {

@@ -1,5 +1,6 @@
 //! The kustomization file.
 
+pub(crate) mod charts;
 pub(crate) mod decode;
 pub(crate) mod parts;
 
@@ -11,6 +12,7 @@ use crate::error::{Context as _, Result, invalid};
 use crate::yaml::json::to_config_value;
 use crate::yaml::parse;
 
+use charts::{HelmChart, HelmGlobals, OldChart};
 use decode::{Mode, Place, list, object, string, string_map, strings};
 use parts::{
     Generator, GeneratorOptions, Image, Label, Patch, Replacement, Replica, SortOptions, Var,
@@ -48,7 +50,8 @@ pub(crate) struct Kustomization {
     pub(crate) crds: Vec<String>,
     pub(crate) config_map_generator: Vec<Generator>,
     pub(crate) secret_generator: Vec<Generator>,
-    pub(crate) helm_charts: usize,
+    pub(crate) helm_globals: Option<HelmGlobals>,
+    pub(crate) helm_charts: Vec<HelmChart>,
     pub(crate) generator_options: Option<GeneratorOptions>,
     pub(crate) configurations: Vec<String>,
     pub(crate) generators: Vec<String>,
@@ -114,6 +117,7 @@ impl Kustomization {
         let mut it = Self::default();
         let mut bases = Vec::new();
         let mut image_tags = Vec::new();
+        let mut old_charts = Vec::new();
         object(value, &place, FIELDS, |name, value| {
             it.warn_about(name, value);
             let place = place.field(name);
@@ -155,12 +159,13 @@ impl Kustomization {
                     it.secret_generator =
                         list(value, &place, "types.SecretArgs", Generator::read_secret)?;
                 }
-                "helmGlobals" => {
-                    decode::any_object(value, &place)?;
+                "helmGlobals" if value.is_null() => {}
+                "helmGlobals" => it.helm_globals = Some(HelmGlobals::read(value, &place)?),
+                "helmCharts" => {
+                    it.helm_charts = list(value, &place, "types.HelmChart", HelmChart::read)?;
                 }
-                "helmCharts" | "helmChartInflationGenerator" => {
-                    it.helm_charts +=
-                        list(value, &place, "types.HelmChart", decode::any_object)?.len();
+                "helmChartInflationGenerator" => {
+                    old_charts = list(value, &place, "types.HelmChartArgs", OldChart::read)?;
                 }
                 "generatorOptions" if value.is_null() => {}
                 "generatorOptions" => {
@@ -176,8 +181,28 @@ impl Kustomization {
         })?;
         it.resources.append(&mut bases);
         it.images.append(&mut image_tags);
+        it.add_old_charts(old_charts);
         it.fill_type();
         Ok(it)
+    }
+
+    /// The last that says where charts are wins, unless `helmGlobals` does.
+    fn add_old_charts(&mut self, old_charts: Vec<OldChart>) {
+        let mut globals = HelmGlobals::default();
+        for old in old_charts {
+            let HelmGlobals { chart_home, config_home } = old.globals;
+            for (mine, field) in
+                [(chart_home, &mut globals.chart_home), (config_home, &mut globals.config_home)]
+            {
+                if !mine.is_empty() {
+                    *field = mine;
+                }
+            }
+            self.helm_charts.push(old.chart);
+        }
+        if self.helm_globals.is_none() && globals != HelmGlobals::default() {
+            self.helm_globals = Some(globals);
+        }
     }
 
     fn fill_type(&mut self) {

@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use crate::error::{BuildError, Result, invalid};
 use crate::files::{Files, Limit, Limits, join};
+use crate::helm::HelmOptions;
 use crate::remote::{Remote, RemoteBase, RemoteError, is_remote_file};
 
 /// May a kustomization read files outside of its own directory?
@@ -23,6 +24,7 @@ pub enum LoadRestrictions {
 /// What all loaders of a build share.
 pub(crate) struct World<'w> {
     pub(crate) remote: &'w dyn Remote,
+    helm: Option<HelmOptions<'w>>,
     pub(crate) limits: Limits,
     files_read: Cell<usize>,
     bytes_read: Cell<usize>,
@@ -30,9 +32,14 @@ pub(crate) struct World<'w> {
 }
 
 impl<'w> World<'w> {
-    pub(crate) fn new(remote: &'w dyn Remote, limits: Limits) -> Self {
+    pub(crate) fn new(
+        remote: &'w dyn Remote,
+        helm: Option<HelmOptions<'w>>,
+        limits: Limits,
+    ) -> Self {
         Self {
             remote,
+            helm,
             limits,
             files_read: Cell::new(0),
             bytes_read: Cell::new(0),
@@ -111,6 +118,22 @@ impl<'w> Loader<'w> {
     /// The last name of the directory.
     pub(crate) fn root_name(&self) -> &str {
         self.root.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Who inflates charts.
+    pub(crate) fn helm(&self) -> Option<HelmOptions<'w>> {
+        self.world.helm
+    }
+
+    /// The tree that the directory is in.
+    pub(crate) fn files(&self) -> &dyn Files {
+        self.tree.files()
+    }
+
+    /// A path of this kustomization, seen from the root of the tree; `None` if
+    /// it leads out of it.
+    pub(crate) fn resolve(&self, path: &str) -> Option<String> {
+        join(&self.root, path)
     }
 
     /// Is there a file or directory of this name?

@@ -59,6 +59,8 @@ pub(crate) struct History {
     pub(crate) suffixes: Vec<String>,
     pub(crate) behavior: Option<Behavior>,
     pub(crate) needs_hash: bool,
+    /// A chart printed it, so its namespace is the chart's affair.
+    pub(crate) is_from_helm: bool,
     pub(crate) allow_name_change: bool,
     pub(crate) allow_kind_change: bool,
 }

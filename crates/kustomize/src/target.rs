@@ -8,6 +8,7 @@ use crate::config::{Config, crds};
 use crate::error::{BuildError, Context as _, Result, invalid};
 use crate::files::Limit;
 use crate::generate;
+use crate::helm::Inflation;
 use crate::kustomization::parts::GeneratorOptions;
 use crate::kustomization::{FILE_NAMES, Kustomization, config_value};
 use crate::loader::Loader;
@@ -59,6 +60,8 @@ pub(crate) struct Target<'w> {
     pub(crate) file_name: &'static str,
     pub(crate) loader: Rc<Loader<'w>>,
     pub(crate) origin: Option<Origin>,
+    /// The namespace of the kustomization that this one is a base of, for charts.
+    helm_namespace: String,
 }
 
 impl<'w> Target<'w> {
@@ -89,7 +92,7 @@ impl<'w> Target<'w> {
             }
         };
         let kustomization = Kustomization::read(&bytes, &loader.root())?;
-        Ok(Self { kustomization, file_name, loader, origin: None })
+        Ok(Self { kustomization, file_name, loader, origin: None, helm_namespace: String::new() })
     }
 
     /// Puts the schema that the kustomization names in force.
@@ -238,6 +241,7 @@ impl<'w> Target<'w> {
             Self::load(loader).context(|| format!("couldn't make target for path '{root}'"))?;
         target.kustomization.build_metadata.clone_from(&self.kustomization.build_metadata);
         target.origin = self.origin.as_ref().map(|origin| origin.append(path));
+        self.namespace_for_helm().clone_into(&mut target.helm_namespace);
         target.set_schema(&mut shared.schemas)?;
         Ok(target)
     }
@@ -257,7 +261,33 @@ impl<'w> Target<'w> {
         Ok(())
     }
 
+    /// The namespace that charts are released into if they name none.
+    fn namespace_for_helm(&self) -> &str {
+        let own = &self.kustomization.namespace;
+        if own.is_empty() { &self.helm_namespace } else { own }
+    }
+
+    fn configure_charts(&mut self) -> Result<Vec<Inflation<'w>>> {
+        let globals = self.kustomization.helm_globals.clone().unwrap_or_default();
+        let mut inflations = Vec::new();
+        for mut chart in std::mem::take(&mut self.kustomization.helm_charts) {
+            if chart.namespace.is_empty() {
+                self.namespace_for_helm().clone_into(&mut chart.namespace);
+            }
+            let config = chart.to_config(&globals);
+            let inflation = Inflation::configure(chart, &globals, &self.loader);
+            inflations.push(inflation.context(|| {
+                format!(
+                    "trouble configuring builtin HelmChartInflationGenerator with config: `\n{}`",
+                    gocompat::yaml::from_value(&config)
+                )
+            })?);
+        }
+        Ok(inflations)
+    }
+
     fn generate(&mut self, it: &mut Accumulated, shared: &mut Shared) -> Result<()> {
+        let charts = self.configure_charts()?;
         let all = self.kustomization.generator_options.clone();
         for (plugin, list) in [
             ("ConfigMapGenerator", std::mem::take(&mut self.kustomization.config_map_generator)),
@@ -274,8 +304,9 @@ impl<'w> Target<'w> {
                 absorb(it, vec![made], origin.as_ref(), shared)?;
             }
         }
-        if self.kustomization.helm_charts > 0 {
-            return Err(generate::no_helm());
+        for chart in charts {
+            let made = chart.run(&self.loader, &shared.schemas)?;
+            absorb(it, made, self.origin_of("HelmChartInflationGenerator").as_ref(), shared)?;
         }
         let entries = std::mem::take(&mut self.kustomization.generators);
         let configs = self
@@ -283,7 +314,7 @@ impl<'w> Target<'w> {
             .context(|| "loading generator plugins".to_owned())?;
         let mut made = Vec::new();
         for config in &configs {
-            let list = generate::from_resource(config, &shared.schemas.scopes, &self.loader)
+            let list = generate::from_resource(config, &shared.schemas, &self.loader)
                 .context(|| "loading generator plugins".to_owned())?;
             made.push((list, Origin::of_plugin(config)));
         }

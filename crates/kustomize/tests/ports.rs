@@ -128,6 +128,10 @@ impl Files for Linked {
         self.0.is_dir(path)
     }
 
+    fn below(&self, directory: &str) -> Vec<String> {
+        self.0.below(directory)
+    }
+
     fn real_path(&self, path: &str) -> Option<String> {
         match path {
             "app/link.yaml" => Some("secret/cm.yaml".to_owned()),

@@ -74,7 +74,7 @@ fn compare(name: &str, found: &str, expect: &str) -> Result<(), String> {
     ))
 }
 
-fn options(flags: &str) -> Options {
+fn options(flags: &str) -> Options<'static> {
     let mut options = Options::default();
     let words: Vec<&str> = flags.split_whitespace().collect();
     for (at, word) in words.iter().enumerate() {

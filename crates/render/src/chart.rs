@@ -199,6 +199,14 @@ pub(crate) fn load(tree: &dyn Tree, path: &TreePath) -> Result<Chart, RenderErro
     }
 }
 
+/// Every file below a folder, seen from it, links followed.
+pub(crate) fn files_below(tree: &dyn Tree, path: &TreePath) -> Result<Vec<String>, RenderError> {
+    let files = ChartFiles { tree, path, failure: RefCell::default() };
+    let mut paths = Vec::new();
+    files.walk(path, &TreePath::root(), MAX_DEPTH, &mut paths)?;
+    Ok(paths)
+}
+
 /// Values that stand in the Application itself.
 fn inline_values(helm: &ApplicationSourceHelm) -> Option<Vec<u8>> {
     let object = helm.values_object.as_ref().map(|it| it.as_str().as_bytes().to_vec());
@@ -215,13 +223,21 @@ fn first_of<const N: usize>(texts: [&str; N]) -> &str {
     texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
 }
 
-/// Only the numbers count: `v1.33.2-gke.100` is 1.33.2 to charts.
 fn parse_kube_version(text: &str) -> Result<KubeVersion, RenderError> {
+    KubeVersion::parse(&numbers_of_version(text)?).map_err(|error| bad_version(text, &error))
+}
+
+/// Only the numbers count: `v1.33.2-gke.100` is 1.33.2 to charts.
+pub(crate) fn numbers_of_version(text: &str) -> Result<String, RenderError> {
     let bare = text.trim().trim_start_matches('v');
     let end = bare.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(bare.len());
-    KubeVersion::parse(bare[..end].trim_end_matches('.')).map_err(|error| {
-        RenderError::KubeVersion { text: text.to_owned(), problem: error.to_string() }
-    })
+    let numbers = bare[..end].trim_end_matches('.');
+    KubeVersion::parse(numbers).map_err(|error| bad_version(text, &error))?;
+    Ok(numbers.to_owned())
+}
+
+fn bad_version(text: &str, error: &helm::Error) -> RenderError {
+    RenderError::KubeVersion { text: text.to_owned(), problem: error.to_string() }
 }
 
 /// In `--set a=x,y` a comma begins the next setting, in a parameter it is part

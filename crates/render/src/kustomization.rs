@@ -1,21 +1,25 @@
 //! A kustomization in the tree, with an application's overrides, to objects.
 
+mod charts;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use api::{ApplicationSourceKustomize, IntOrString, KustomizePatch};
 use bytes::Bytes;
 use kustomize::{
-    LoadRestrictions, Overrides, PatchOverride, PatchTarget, Remote, RemoteBase, RemoteError,
-    ReplicaOverride,
+    HelmOptions, LoadRestrictions, Overrides, PatchOverride, PatchTarget, Remote, RemoteBase,
+    RemoteError, ReplicaOverride,
 };
 use object::Object;
 
 use crate::environment::Environment;
 use crate::manifest::Found;
 use crate::tree::{self, EntryKind, Tree, TreePath};
-use crate::world::{Outside, OutsideError};
-use crate::{RenderContext, RenderError};
+use crate::world::{Outside, OutsideError, World};
+use crate::{RenderContext, RenderError, chart};
+
+use charts::Charts;
 
 /// The release that is built in; a source may name it, and no other.
 const VERSION: &str = "5.8.1";
@@ -28,7 +32,7 @@ pub(crate) fn render(
     changes: &ApplicationSourceKustomize,
     context: &RenderContext,
     environment: &Environment<'_>,
-    outside: &dyn Outside,
+    world: &World<'_>,
 ) -> Result<Vec<Found<Object>>, RenderError> {
     let fail = |problem: String| RenderError::Kustomize { path: path.clone(), problem };
     let version = changes.version.trim_start_matches('v');
@@ -40,10 +44,20 @@ pub(crate) fn render(
         )));
     }
     let overrides = overrides(changes, environment).map_err(&fail)?;
-    let options = build_options(&context.kustomize_build_options).map_err(&fail)?;
+    let (mut options, helm) = build_options(&context.kustomize_build_options).map_err(&fail)?;
+    let charts = Charts { outside: world.outside, facts: world.facts };
+    let is_helm_enabled = helm.is_enabled;
+    let (kube_version, api_versions) = helm.for_destination(changes, context)?;
+    if is_helm_enabled {
+        options.helm = Some(HelmOptions {
+            helm: &charts,
+            kube_version: &kube_version,
+            api_versions: &api_versions,
+        });
+    }
     let failure = RefCell::default();
     let files = KustomizeFiles { tree, limit: context.limits.max_file, failure: &failure };
-    let remote = RemoteBases { outside, limit: context.limits.max_file };
+    let remote = RemoteBases { outside: world.outside, limit: context.limits.max_file };
     let built = kustomize::build(&files, path.as_str(), &overrides, &options, &remote);
     if let Some(failure) = failure.into_inner() {
         return Err(failure);
@@ -116,8 +130,9 @@ fn patch(patch: &KustomizePatch) -> PatchOverride {
 
 /// `kustomize.buildOptions` of the settings: the flags that mean something to
 /// a build in memory. The others are refused, not dropped in silence.
-fn build_options(text: &str) -> Result<kustomize::Options, String> {
+fn build_options(text: &str) -> Result<(kustomize::Options<'static>, HelmFlags), String> {
     let mut options = kustomize::Options::default();
+    let mut helm = HelmFlags::default();
     let mut words = text.split_whitespace();
     while let Some(word) = words.next() {
         let (flag, value) = match word.split_once('=') {
@@ -145,8 +160,17 @@ fn build_options(text: &str) -> Result<kustomize::Options, String> {
                 };
             }
             "--enable-managedby-label" => options.managed_by_label = value != Some("false"),
+            "--enable-helm" => helm.is_enabled = value != Some("false"),
+            "--helm-kube-version" => {
+                let version = value.or_else(|| words.next()).unwrap_or_default();
+                version.clone_into(&mut helm.kube_version);
+            }
+            "--helm-api-versions" => {
+                let versions = value.or_else(|| words.next()).unwrap_or_default();
+                helm.api_versions.extend(versions.split(',').map(str::to_owned));
+            }
             // Nothing of what they allow is ever run, or it is refused where it stands.
-            "--enable-helm"
+            "--helm-debug"
             | "--enable-alpha-plugins"
             | "--enable-exec"
             | "--enable-star"
@@ -163,7 +187,53 @@ fn build_options(text: &str) -> Result<kustomize::Options, String> {
             }
         }
     }
-    Ok(options)
+    Ok((options, helm))
+}
+
+/// What the build options say about charts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct HelmFlags {
+    is_enabled: bool,
+    kube_version: String,
+    api_versions: Vec<String>,
+}
+
+impl HelmFlags {
+    /// The version and the API versions that charts see: those of the source,
+    /// else those of the destination; flags of the settings stand behind, as
+    /// Argo CD puts its own after them.
+    fn for_destination(
+        self,
+        changes: &ApplicationSourceKustomize,
+        context: &RenderContext,
+    ) -> Result<(String, Vec<String>), RenderError> {
+        let capabilities = &context.capabilities;
+        let version = match (&changes.kube_version, &capabilities.kube_version) {
+            (own, destination) if own.is_empty() => destination,
+            (own, _) => own,
+        };
+        let version = if version.is_empty() {
+            self.kube_version
+        } else {
+            chart::numbers_of_version(version)?
+        };
+        let mut api_versions = self.api_versions;
+        api_versions.extend(
+            if changes.api_versions.is_empty() {
+                &capabilities.api_versions
+            } else {
+                &changes.api_versions
+            }
+            .iter()
+            .cloned(),
+        );
+        Ok((version, api_versions))
+    }
+}
+
+/// Does what the destination can do matter to a build with these options?
+pub(crate) fn depends_on_destination(build_options: &str) -> bool {
+    build_options.contains("--enable-helm")
 }
 
 /// Users know the words of a Kustomize that reads from a disk.
@@ -206,6 +276,13 @@ fn content(tree: &dyn Tree, path: &str, limit: u64) -> Result<Option<Bytes>, Ren
     }
 }
 
+fn below(tree: &dyn Tree, directory: &str) -> Result<Vec<String>, RenderError> {
+    match TreePath::parse(directory) {
+        Ok(path) => chart::files_below(tree, &path),
+        Err(_) => Ok(Vec::new()),
+    }
+}
+
 impl KustomizeFiles<'_> {
     fn note<T>(&self, result: Result<T, RenderError>) -> Option<T> {
         result.map_err(|error| self.failure.borrow_mut().get_or_insert(error).clone()).ok()
@@ -225,6 +302,10 @@ impl kustomize::Files for KustomizeFiles<'_> {
     fn real_path(&self, path: &str) -> Option<String> {
         let (path, _) = self.note(entry(self.tree, path)).flatten()?;
         Some(path.as_str().to_owned())
+    }
+
+    fn below(&self, directory: &str) -> Vec<String> {
+        self.note(below(self.tree, directory)).unwrap_or_default()
     }
 }
 
@@ -247,6 +328,10 @@ impl kustomize::Files for FetchedFiles {
     fn real_path(&self, path: &str) -> Option<String> {
         let (path, _) = entry(self.tree.as_ref(), path).ok().flatten()?;
         Some(path.as_str().to_owned())
+    }
+
+    fn below(&self, directory: &str) -> Vec<String> {
+        below(self.tree.as_ref(), directory).unwrap_or_default()
     }
 }
 

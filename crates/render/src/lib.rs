@@ -214,7 +214,13 @@ fn recorded<T>(
             Prepared { tree, path, source, source_type, context, environment, world, refs };
         let result = work(&prepared);
         record.revision = environment.revision_was_asked();
-        record.capabilities = source_type == SourceType::Helm;
+        record.capabilities = match source_type {
+            SourceType::Helm => true,
+            SourceType::Kustomize => {
+                kustomization::depends_on_destination(&context.kustomize_build_options)
+            }
+            SourceType::Directory | SourceType::Plugin => false,
+        };
         result
     })();
     record.reads = recorder.into_reads();
@@ -233,7 +239,7 @@ impl Prepared<'_> {
             SourceType::Helm => self.chart().render(),
             SourceType::Kustomize => {
                 let changes = source.kustomize.clone().unwrap_or_default();
-                kustomization::render(*tree, path, &changes, context, environment, world.outside)
+                kustomization::render(*tree, path, &changes, context, environment, world)
             }
             SourceType::Plugin => Err(RenderError::SourceTypeNotSupported {
                 path: path.clone(),

@@ -5,4 +5,5 @@ pub mod archive;
 pub mod cases;
 pub mod files;
 pub mod git;
+pub mod kustomize;
 pub mod registry;

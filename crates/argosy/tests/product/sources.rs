@@ -41,6 +41,33 @@ async fn a_chart_with_values_of_another_repository_sees_the_destination() {
 }
 
 #[tokio::test]
+async fn a_remote_base_is_built_with_the_applications_overrides() {
+    let it = shared().test("remote-base").await;
+    let (bases, repo) = (Repo::new(), Repo::new());
+    bases.commit(&[
+        ("web/kustomization.yaml", "resources: [map.yaml]\nnamePrefix: base-\n"),
+        ("web/map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\ndata: {a: b}\n"),
+    ]);
+    // Where the repository ends and the folder in it begins, two slashes say.
+    let base = format!("{}//web?ref=main", bases.file_url());
+    repo.commit(&[("app/kustomization.yaml", &format!("resources: ['{base}']\nnameSuffix: -x\n"))]);
+    let patch = "- op: add\n  path: /data/patched\n  value: here\n";
+    let kustomize = json!({
+        "namePrefix": "my-",
+        "commonLabels": {"team": "$ARGOCD_APP_NAME"},
+        "commonAnnotations": {"of": "override"},
+        "patches": [{"target": {"kind": "ConfigMap"}, "patch": patch}],
+    });
+    let sources = json!([{"repoURL": repo.file_url(), "path": "app", "kustomize": kustomize}]);
+    it.create(&with_sources(&it, &repo, &sources)).await;
+    it.until_synced().await;
+    let live = it.get("v1", "ConfigMap", "my-base-map-x").await.expect("it was applied");
+    assert_eq!(live.text(&["data", "patched"]), Some("here"));
+    assert_eq!(live.text(&["metadata", "labels", "team"]), Some("remote-base"));
+    assert_eq!(live.text(&["metadata", "annotations", "of"]), Some("override"));
+}
+
+#[tokio::test]
 async fn a_kustomization_and_jsonnet_are_rendered_with_the_applications_parameters() {
     let it = shared().test("tool-sources").await;
     let repo = Repo::new();

@@ -57,7 +57,7 @@ impl NamespaceTransformer {
             *counts.entry(resource.id(scopes).key()).or_default() += 1;
         }
         for resource in resources.as_mut() {
-            if resource.node.is_empty() {
+            if resource.node.is_empty() || resource.history.is_from_helm {
                 continue;
             }
             let old = resource.id(scopes).key();
