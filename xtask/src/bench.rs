@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: what the product costs, against the raw floor of the
-//! same run. The measuring is `crates/argosy/examples/bench.rs`; this builds
+//! same run. The measuring is `crates/testkit/examples/bench.rs`, away from
+//! the product so that it need not be built twice; this builds
 //! the release binary, runs it and writes the table down.
 
 use anyhow::ensure;
@@ -18,7 +19,7 @@ counts are the point; seconds are this machine's. A run beside other work is slo
 pub(crate) fn run(_: &[String]) -> anyhow::Result<()> {
     let binary = product::build()?;
     let output =
-        cargo(&["run", "--quiet", "--release", "--package", "argosy", "--example", "bench"])
+        cargo(&["run", "--quiet", "--release", "--package", "testkit", "--example", "bench"])
             .env("ARGOSY_BINARY", binary)
             .stderr(std::process::Stdio::inherit())
             .output()?;

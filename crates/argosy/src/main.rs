@@ -28,8 +28,17 @@ enum Role {
 }
 
 fn main() -> anyhow::Result<()> {
+    keep_pages_small();
     match Command::parse().role {
         Role::Run(options) => run::run(*options),
         Role::Crds => crds::print(),
     }
+}
+
+/// The allocator asks the kernel for pages of 2 MiB where it can have them, and
+/// then every small heap costs megabytes: half of our memory would be air.
+fn keep_pages_small() {
+    // A kernel that cannot do it has none to give either.
+    #[cfg(target_os = "linux")]
+    rustix::thread::disable_transparent_huge_pages(true).ok();
 }

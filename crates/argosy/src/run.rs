@@ -92,6 +92,9 @@ pub(crate) struct Options {
         default_value_t = 20
     )]
     kubectl_parallelism_limit: usize,
+    /// End at once when standard input ends: whoever started us is gone
+    #[arg(long, hide = true)]
+    until_input_ends: bool,
     #[command(flatten)]
     api: ApiOptions,
 }
@@ -108,6 +111,9 @@ pub(crate) fn run(options: Options) -> anyhow::Result<()> {
         Format::Json => LogFormat::Json,
     };
     start_logging(format, &options.loglevel);
+    if options.until_input_ends {
+        std::thread::spawn(end_with_input);
+    }
     repo_server::install_crypto_provider();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(start(options))
@@ -188,6 +194,12 @@ async fn start(options: Options) -> anyhow::Result<()> {
     tokio::join!(controller.run(&shutdown), api.run(), repositories, follow);
     tracing::info!("argosy ends");
     Ok(())
+}
+
+fn end_with_input() {
+    // However reading ends, there is nobody left to work for.
+    std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).ok();
+    std::process::exit(0);
 }
 
 fn application_namespaces(options: &Options) -> Vec<String> {

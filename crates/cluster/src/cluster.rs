@@ -202,6 +202,12 @@ impl Cluster {
         self.shared.read().known(key)
     }
 
+    /// Is there no such object, as far as an unbroken watch can tell? Memory only.
+    pub(crate) fn lacks(&self, key: &ResourceKey) -> bool {
+        let live = self.live("", std::slice::from_ref(key));
+        live.objects.is_empty() && live.unknown.is_empty() && live.unverified.is_empty()
+    }
+
     /// The objects that name this uid as an owner. Memory only.
     #[must_use]
     pub fn children(&self, uid: &str) -> Vec<Known> {

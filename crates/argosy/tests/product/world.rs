@@ -81,7 +81,9 @@ impl World {
             .arg(kubeconfig)
             .arg("--data-dir")
             .arg(self.folder.path().join("data"))
-            .stdin(Stdio::null())
+            // The world of all tests is never dropped: the product ends with us.
+            .arg("--until-input-ends")
+            .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()

@@ -31,6 +31,13 @@ impl Pen<'_> {
             );
             return Ok(Written { message, ..written });
         }
+        if self.cluster.lacks(&modified.key()) {
+            match self.create(&modified, "created").await {
+                // Somebody made one since the watch last told.
+                Err(ApplyError::Conflict { .. }) => {}
+                outcome => return outcome,
+            }
+        }
         let mut tries = 0;
         loop {
             tries += 1;

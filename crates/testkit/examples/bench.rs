@@ -4,8 +4,9 @@
 //! Run by `cargo xtask bench`, which builds the release binary and names it in
 //! `ARGOSY_BINARY`.
 
-#![expect(clippy::print_stdout, reason = "the table is the result")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the table is the result")]
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::pin::pin;
 use std::process::{Child, Command, Stdio};
@@ -22,6 +23,8 @@ use testkit::git::Repo;
 const OBJECTS: usize = 500;
 const IDLE_APPS: usize = 100;
 const EDITS: usize = 50;
+/// Longer than a poll.
+const QUIET: Duration = Duration::from_secs(12);
 const DEADLINE: Duration = Duration::from_secs(180);
 
 #[tokio::main]
@@ -144,6 +147,21 @@ impl World {
         tokio::time::timeout(DEADLINE, looking).await.expect("it should have happened by now");
     }
 
+    /// Waits until the last events of the syncs are told and nothing was written for a while.
+    async fn until_quiet(&self) {
+        let began = Instant::now();
+        let mut before = usize::MAX;
+        loop {
+            let now = our_writes(&self.audit()).values().sum();
+            if now == before {
+                return;
+            }
+            assert!(began.elapsed() < DEADLINE, "it never stopped writing");
+            before = now;
+            tokio::time::sleep(QUIET).await;
+        }
+    }
+
     fn audit(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.cluster.audit_log_path()).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
@@ -187,11 +205,12 @@ async fn first_sync(world: &World) -> Repo {
         .await;
     let floor = began.elapsed().as_secs_f64();
 
-    let began = Instant::now();
+    let (began, before) = (Instant::now(), world.audit().len());
     world.deploy("big", &repo, "big").await;
     let is_done = |app: &Value| app["status"]["sync"]["status"] == "Synced";
     world.until(&api_kind("argoproj.io/v1alpha1", "Application"), "argocd", 1, is_done).await;
     let ours = began.elapsed().as_secs_f64();
+    eprintln!("requests of the first sync: {}", told(&our_writes(&world.audit()[before..])));
     println!(
         "| first sync of {OBJECTS} ConfigMaps ÷ raw floor (10 in flight) | ≤ 1.5 | {:.2} ({ours:.2} s ÷ {floor:.2} s) |",
         ours / floor
@@ -232,13 +251,17 @@ async fn idle_and_drift(world: &World) {
     };
     world.until(&applications, "argocd", IDLE_APPS + 1, is_done).await;
 
+    world.until_quiet().await;
     drop(server.take_requests());
     let (cpu, log) = (cpu_seconds(world.product.id()), world.audit().len());
     tokio::time::sleep(Duration::from_secs(60)).await;
     let cpu = cpu_seconds(world.product.id()) - cpu;
-    let writes = world.audit()[log..].iter().filter(|it| is_our_write(it)).count();
+    let writes = our_writes(&world.audit()[log..]);
     let requests = server.take_requests().len();
-    println!("| idle minute, {IDLE_APPS} applications: writes to the API server | 0 | {writes} |");
+    println!(
+        "| idle minute, {IDLE_APPS} applications: writes to the API server | 0 | {} |",
+        told(&writes)
+    );
     println!(
         "| idle minute: git requests at one poll each 10 s | ≤ 6 per repository | {requests} |"
     );
@@ -269,10 +292,28 @@ async fn idle_and_drift(world: &World) {
     let _: &tempfile::TempDir = &world.folder;
 }
 
-fn is_our_write(event: &Value) -> bool {
-    let ours = event["userAgent"].as_str().is_some_and(|it| it.contains("argosy"));
-    let verb = event["verb"].as_str().unwrap_or_default();
-    ours && matches!(verb, "create" | "update" | "patch" | "delete")
+/// How often the product wrote what, by verb and resource.
+fn our_writes(audit: &[Value]) -> BTreeMap<String, usize> {
+    let mut writes = BTreeMap::new();
+    for event in audit {
+        let ours = event["userAgent"].as_str().is_some_and(|it| it.contains("argosy"));
+        let verb = event["verb"].as_str().unwrap_or_default();
+        if ours && matches!(verb, "create" | "update" | "patch" | "delete") {
+            let is_dry = event["requestURI"].as_str().is_some_and(|it| it.contains("dryRun=All"));
+            let resource = event["objectRef"]["resource"].as_str().unwrap_or("?");
+            let dry = if is_dry { " (dry run)" } else { "" };
+            *writes.entry(format!("{verb} {resource}{dry}")).or_default() += 1;
+        }
+    }
+    writes
+}
+
+fn told(counts: &BTreeMap<String, usize>) -> String {
+    if counts.is_empty() {
+        return "0".into();
+    }
+    let each: Vec<String> = counts.iter().map(|(what, count)| format!("{count} {what}")).collect();
+    format!("{}: {}", counts.values().sum::<usize>(), each.join(", "))
 }
 
 fn kubectl(cluster: &DevCluster, arguments: &[&str]) {
