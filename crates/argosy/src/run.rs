@@ -196,8 +196,9 @@ async fn start(options: Options) -> anyhow::Result<()> {
     Ok(())
 }
 
+#[expect(clippy::exit, reason = "there is nobody left to work for")]
 fn end_with_input() {
-    // However reading ends, there is nobody left to work for.
+    // However reading ends, it has ended.
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).ok();
     std::process::exit(0);
 }
