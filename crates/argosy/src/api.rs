@@ -126,6 +126,7 @@ impl Sources for InProcessSources {
                 capabilities,
                 ..self.sources.context(request.instance, request.namespace)
             },
+            integrity: None,
             ignore_cache: request.ignore_cache,
         };
         async move {
@@ -263,6 +264,7 @@ impl Sources for InProcessSources {
             freshness: Freshness::Latest,
             refs: Vec::new(),
             context: RenderContext::new("", ""),
+            integrity: None,
             ignore_cache: false,
         };
         async move {

@@ -52,6 +52,7 @@ pub(crate) fn book(settings: &Settings) -> CredentialBook {
     let mut book = CredentialBook {
         certificates: settings.trust.certificates.clone(),
         known_hosts: settings.trust.known_hosts.clone(),
+        gpg_keys: settings.trust.gpg_keys.clone(),
         ..CredentialBook::default()
     };
     for repository in settings.repositories.read.iter().filter(|it| !it.url.is_empty()) {

@@ -95,8 +95,17 @@ pub(crate) struct Options {
     /// End at once when standard input ends: whoever started us is gone
     #[arg(long, hide = true)]
     until_input_ends: bool,
+    /// `false` or `no`: commits need not prove where they come from, whatever projects say
+    #[arg(long, env = "ARGOCD_GPG_ENABLED", default_value = "true")]
+    gpg_enabled: String,
     #[command(flatten)]
     api: ApiOptions,
+}
+
+impl Options {
+    fn checks_signatures(&self) -> bool {
+        !["false", "no"].iter().any(|it| self.gpg_enabled.eq_ignore_ascii_case(it))
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -135,7 +144,7 @@ async fn start(options: Options) -> anyhow::Result<()> {
     let cluster = Cluster::start_with(client.clone(), watching).await?;
 
     let mut registry = Registry::default();
-    let sources = Arc::new(InProcess::new(repo_server, &settings));
+    let sources = Arc::new(InProcess::new(repo_server, &settings, options.checks_signatures()));
     let repositories =
         repositories::follow(sources.clone(), Arc::clone(&settings), shutdown.clone());
     let ports = Ports {

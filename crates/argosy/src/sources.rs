@@ -23,6 +23,8 @@ pub(crate) struct InProcess {
     /// What a destination serves is long and seldom news.
     served: Mutex<Vec<Served>>,
     settings: Mutex<RenderSettings>,
+    /// Are commits asked to prove where they come from?
+    checks_signatures: bool,
 }
 
 struct Served {
@@ -31,9 +33,14 @@ struct Served {
 }
 
 impl InProcess {
-    pub(crate) fn new(server: RepoServer, settings: &SettingsStore) -> Self {
+    pub(crate) fn new(
+        server: RepoServer,
+        settings: &SettingsStore,
+        checks_signatures: bool,
+    ) -> Self {
         let rendering = Mutex::new(RenderSettings::of(&settings.current()));
-        let sources = Self { server, served: Mutex::default(), settings: rendering };
+        let served = Mutex::default();
+        let sources = Self { server, served, settings: rendering, checks_signatures };
         sources.take_over(settings);
         sources
     }
@@ -120,6 +127,7 @@ impl Sources for InProcess {
                 capabilities,
                 ..self.context(request.instance, request.namespace)
             },
+            integrity: request.integrity.filter(|_| self.checks_signatures),
             ignore_cache: request.ignore_cache,
         };
         async move {
@@ -131,6 +139,7 @@ impl Sources for InProcess {
                 commit: rendered.commit.clone(),
                 source_type: rendered.source_type().map_or("", SourceType::as_str).to_owned(),
                 objects: rendered.objects(),
+                problems: rendered.problems.clone(),
             })
         }
         .boxed()

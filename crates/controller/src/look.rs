@@ -7,7 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::{Application, ApplicationSource, SyncOperationResource};
+use api::{
+    AppProjectSpec, Application, ApplicationSource, SourceIntegrity, SourceIntegrityGit,
+    SourceIntegrityGitPolicy, SourceIntegrityGitPolicyGpg, SourceIntegrityGitPolicyRepo,
+    SyncOperationResource,
+};
 use cluster::{Cluster, Continuity, Known, Live};
 use engine::status::compared_to;
 use engine::{
@@ -52,9 +56,9 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Were both sides established?
+    /// Were both sides established, and does nothing speak against a sync?
     pub(crate) fn is_verified(&self) -> bool {
-        !self.findings.iter().any(|finding| finding.concern.hides_the_truth())
+        !self.findings.iter().any(|finding| finding.concern.forbids_syncs())
     }
 
     /// The objects that an operation names; none when it is about all.
@@ -186,10 +190,11 @@ async fn render(
     at: &At,
     seen: &mut Seen,
 ) -> bool {
-    if let At::Manifests(texts) = at {
-        return read_manifests(texts, seen);
-    }
     let sources = app.sources();
+    let integrity = seen.permit.as_ref().and_then(|it| effective_integrity(&it.project.spec));
+    if let At::Manifests(texts) = at {
+        return read_manifests(texts, integrity.as_ref(), &sources, seen);
+    }
     if sources.is_empty() {
         let message = "spec.source or spec.sources is required: say where the manifests are";
         seen.findings.push(Finding::new(Concern::InvalidSpec, message));
@@ -197,8 +202,10 @@ async fn render(
     }
     for (index, source) in sources.iter().enumerate() {
         let request = request(controller, app, destination, source, index, at);
+        let request = RenderRequest { integrity: integrity.clone(), ..request };
         match controller.sources.render(request).await {
-            Ok(Rendered { commit, source_type, objects }) => {
+            Ok(Rendered { commit, source_type, objects, problems }) => {
+                seen.findings.extend(integrity_finding(&problems, &sources, index));
                 seen.revisions.push(commit);
                 seen.source_types.push(source_type);
                 seen.want.extend(objects);
@@ -218,7 +225,55 @@ async fn render(
     complete
 }
 
-fn read_manifests(texts: &[String], seen: &mut Seen) -> bool {
+/// How the project wants commits to prove where they come from. The older
+/// `signatureKeys` count where there is nothing newer.
+fn effective_integrity(project: &AppProjectSpec) -> Option<SourceIntegrity> {
+    let newer = project.source_integrity.as_ref();
+    if project.signature_keys.is_empty() || newer.is_some_and(|it| it.git.is_some()) {
+        return newer.cloned();
+    }
+    let gpg = SourceIntegrityGitPolicyGpg {
+        mode: "head".to_owned(),
+        keys: project.signature_keys.iter().map(|it| it.key_id.clone()).collect(),
+    };
+    let everything = SourceIntegrityGitPolicyRepo { url: "*".to_owned() };
+    let policy = SourceIntegrityGitPolicy { repos: vec![everything], gpg: Some(gpg) };
+    Some(SourceIntegrity { git: Some(SourceIntegrityGit { policies: vec![policy] }) })
+}
+
+/// All problems of one source in one finding, with the source's name where
+/// there are several.
+fn integrity_finding(
+    problems: &[String],
+    sources: &[ApplicationSource],
+    index: usize,
+) -> Option<Finding> {
+    let name = match sources {
+        [_] => String::new(),
+        sources if !sources[index].name.is_empty() => format!("source {}: ", sources[index].name),
+        sources => format!("source {} of {}: ", index + 1, sources.len()),
+    };
+    let told = problems.iter().map(|it| match it.split_once(": ") {
+        Some((check, problem)) => format!("{check}: {name}{problem}"),
+        None => format!("{name}{it}"),
+    });
+    let told = told.collect::<Vec<_>>().join("\n");
+    (!told.is_empty()).then(|| Finding::new(Concern::Integrity, told))
+}
+
+fn read_manifests(
+    texts: &[String],
+    integrity: Option<&SourceIntegrity>,
+    sources: &[ApplicationSource],
+    seen: &mut Seen,
+) -> bool {
+    let from_git =
+        |it: &ApplicationSource| it.chart.is_empty() && !it.repo_url.starts_with("oci://");
+    if integrity.is_some_and(|it| it.git.is_some()) && sources.iter().any(from_git) {
+        let message = "Cannot use local manifests when source integrity is enforced";
+        seen.findings.push(Finding::new(Concern::Comparison, message));
+        return false;
+    }
     for text in texts {
         let object = serde_json::from_str(text).ok().and_then(|it| Object::from_value(it).ok());
         let Some(object) = object else {
@@ -257,6 +312,7 @@ fn request(
         tracking: controller.settings().tracking.clone(),
         kube_version: destination.client().version().git_version.clone(),
         kinds: destination.kinds(),
+        integrity: None,
         ignore_cache: level == Level::Hard,
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use api::ApplicationSource;
+use api::{ApplicationSource, SourceIntegrity};
 use cluster::Kinds;
 use futures::future::BoxFuture;
 use object::Object;
@@ -59,6 +59,8 @@ pub struct RenderRequest {
     pub kube_version: String,
     /// What the destination serves: charts may ask.
     pub kinds: Arc<Kinds>,
+    /// How commits must prove where they come from, if they must.
+    pub integrity: Option<SourceIntegrity>,
     /// Render even if the result is known: a hard refresh.
     pub ignore_cache: bool,
 }
@@ -81,6 +83,9 @@ pub struct Rendered {
     pub source_type: String,
     /// The manifests.
     pub objects: Vec<Object>,
+    /// What speaks against where the commit comes from; such manifests are
+    /// compared and not deployed.
+    pub problems: Vec<String>,
 }
 
 /// Why there are no manifests.

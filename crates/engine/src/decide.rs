@@ -180,7 +180,7 @@ pub fn decide(
         return Decision::Hold(Hold::OperationInProgress);
     }
     let Some(comparison) =
-        comparison.filter(|_| !findings.iter().any(|it| it.concern.hides_the_truth()))
+        comparison.filter(|_| !findings.iter().any(|it| it.concern.forbids_syncs()))
     else {
         return Decision::Hold(Hold::NotVerified);
     };

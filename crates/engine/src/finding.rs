@@ -24,6 +24,9 @@ pub enum Concern {
     InvalidSpec,
     /// Want or live could not be established.
     Comparison,
+    /// A commit does not come from where the project wants commits to come from.
+    /// It is compared, but not deployed.
+    Integrity,
     /// A sync could not be started or is held back by a failure.
     Sync,
     /// A cascade delete could not go on.
@@ -46,7 +49,7 @@ impl Concern {
     pub fn condition_type(self) -> &'static str {
         match self {
             Self::InvalidSpec => "InvalidSpecError",
-            Self::Comparison => "ComparisonError",
+            Self::Comparison | Self::Integrity => "ComparisonError",
             Self::Sync => "SyncError",
             Self::Deletion => "DeletionError",
             Self::Unknown => "UnknownError",
@@ -63,6 +66,12 @@ impl Concern {
     #[must_use]
     pub fn hides_the_truth(self) -> bool {
         matches!(self, Self::InvalidSpec | Self::Comparison | Self::Unknown)
+    }
+
+    /// Must nothing be deployed as long as it stands?
+    #[must_use]
+    pub fn forbids_syncs(self) -> bool {
+        self.hides_the_truth() || self == Self::Integrity
     }
 }
 

@@ -139,6 +139,8 @@ pub struct CredentialBook {
     pub certificates: BTreeMap<String, String>,
     /// Host keys to trust, as in `ssh_known_hosts`.
     pub known_hosts: String,
+    /// Armoured keys that commits may be signed with.
+    pub gpg_keys: BTreeMap<String, String>,
 }
 
 /// What a connection to a repository needs.

@@ -81,6 +81,20 @@ pub(crate) fn fetch_commit(
     }
 }
 
+/// Fetches an annotated tag, which is where a ref points to and so always given out.
+pub(crate) fn fetch_tag(
+    store: &Store,
+    remote: &Remote,
+    tag: ObjectId,
+    cancel: &AtomicBool,
+) -> Result<(), FetchError> {
+    if store.open()?.repository.to_thread_local().find_tag(tag).is_ok() {
+        return Ok(());
+    }
+    fetch_into(store, remote, &Wanted::Commit(tag), cancel)?;
+    store.reload().map(drop)
+}
+
 /// Fetches all branches and tags.
 pub(crate) fn fetch_all(
     store: &Store,

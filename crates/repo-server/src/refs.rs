@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use gix::ObjectId;
 use gix::protocol::handshake::Ref;
 
 use crate::CommitSha;
@@ -12,6 +13,8 @@ use crate::CommitSha;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RemoteRefs {
     commits: BTreeMap<String, CommitSha>,
+    /// The tag objects of annotated tags, by full name.
+    tags: BTreeMap<String, ObjectId>,
 }
 
 impl RemoteRefs {
@@ -19,6 +22,11 @@ impl RemoteRefs {
     #[must_use]
     pub fn commit(&self, full_name: &str) -> Option<&CommitSha> {
         self.commits.get(full_name)
+    }
+
+    /// The tag object of a full name, if it is an annotated tag's.
+    pub(crate) fn annotated_tag(&self, full_name: &str) -> Option<ObjectId> {
+        self.tags.get(full_name).copied()
     }
 
     /// The names of all branches, without `refs/heads/`.
@@ -45,22 +53,26 @@ impl RemoteRefs {
 /// Names that are not UTF-8 are left out: no Application can ask for them.
 impl FromIterator<Ref> for RemoteRefs {
     fn from_iter<I: IntoIterator<Item = Ref>>(refs: I) -> Self {
-        let commits = refs.into_iter().filter_map(|it| {
-            let (name, object) = match it {
-                Ref::Peeled { full_ref_name, object, .. }
-                | Ref::Direct { full_ref_name, object }
-                | Ref::Symbolic { full_ref_name, object, .. } => (full_ref_name, object),
-                Ref::Unborn { .. } => return None,
+        let mut known = Self::default();
+        for it in refs {
+            let (name, object, tag) = match it {
+                Ref::Peeled { full_ref_name, object, tag } => (full_ref_name, object, Some(tag)),
+                Ref::Direct { full_ref_name, object }
+                | Ref::Symbolic { full_ref_name, object, .. } => (full_ref_name, object, None),
+                Ref::Unborn { .. } => continue,
             };
-            Some((String::from_utf8(name.into()).ok()?, CommitSha::from(object)))
-        });
-        Self { commits: commits.collect() }
+            let Ok(name) = String::from_utf8(name.into()) else { continue };
+            known.tags.extend(tag.map(|tag| (name.clone(), tag)));
+            known.commits.insert(name, CommitSha::from(object));
+        }
+        known
     }
 }
 
 #[cfg(test)]
 impl FromIterator<(&'static str, CommitSha)> for RemoteRefs {
     fn from_iter<I: IntoIterator<Item = (&'static str, CommitSha)>>(refs: I) -> Self {
-        Self { commits: refs.into_iter().map(|(name, commit)| (name.to_owned(), commit)).collect() }
+        let commits = refs.into_iter().map(|(name, commit)| (name.to_owned(), commit));
+        Self { commits: commits.collect(), tags: BTreeMap::new() }
     }
 }

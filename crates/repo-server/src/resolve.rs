@@ -110,6 +110,12 @@ pub(crate) fn among(
     }
 }
 
+/// The name of the tag that a range of versions stands for; anything else as it is.
+pub(crate) fn tag_of(refs: &RemoteRefs, name: &str, tag_prefix: &str) -> String {
+    let tags: Vec<&str> = refs.tags().collect();
+    gocompat::semver::highest_tag(name, &tags, tag_prefix).unwrap_or_else(|_| name.to_owned())
+}
+
 fn is_short_sha(text: &str) -> bool {
     (7..40).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

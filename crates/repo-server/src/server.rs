@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use api::ApplicationSource;
+use api::{ApplicationSource, SourceIntegrity};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use object::Object;
@@ -18,6 +18,7 @@ use crate::charts::Charts;
 use crate::credentials::SharedBook;
 use crate::fetch;
 use crate::flight::Flights;
+use crate::integrity::{self, NamedTag};
 use crate::job::{At, Job, Origin, Trees};
 use crate::outside::OtherServers;
 use crate::packages::Packages;
@@ -25,6 +26,7 @@ use crate::remote::Remote;
 use crate::rendered::{Given, Outcome, RenderedCache, SourceKey, Texts};
 use crate::repository::Repository;
 use crate::resolve::{self, Resolved};
+use crate::signatures::Keyring;
 use crate::stats::Stats;
 use crate::{
     CommitSha, CredentialBook, FetchError, Freshness, OciLimits, RemoteRefs, RepoUrl, SourceError,
@@ -105,6 +107,8 @@ pub struct ManifestQuery {
     pub freshness: Freshness,
     /// The application's side of it.
     pub context: RenderContext,
+    /// How commits must prove where they come from, if they must.
+    pub integrity: Option<SourceIntegrity>,
     /// Render even if the result is known: a hard refresh.
     pub ignore_cache: bool,
 }
@@ -145,6 +149,9 @@ impl ManifestQuery {
 pub struct Rendered {
     /// The commit the revision stood for, or the version of the chart.
     pub commit: String,
+    /// What speaks against where the commit comes from. Manifests with problems
+    /// may be looked at, but not be deployed.
+    pub problems: Vec<String>,
     texts: Arc<Texts>,
 }
 
@@ -196,12 +203,20 @@ pub(crate) struct Inner {
     pub(crate) renders: BlockingPool,
     repositories: Mutex<HashMap<String, Arc<Repository>>>,
     pub(crate) book: SharedBook,
+    keyring: Mutex<Keys>,
     pub(crate) charts: Charts,
     pub(crate) artifacts: Artifacts,
     pub(crate) packages: Packages,
     cache: RenderedCache,
     flights: Flights<(SourceKey, Given), Result<Arc<Outcome>, SourceError>>,
     stats: Stats,
+}
+
+/// Keys that commits may be signed with, as they came and as they are used.
+#[derive(Default)]
+struct Keys {
+    armoured: BTreeMap<String, String>,
+    keyring: Arc<Keyring>,
 }
 
 impl RepoServer {
@@ -216,6 +231,7 @@ impl RepoServer {
             renders: BlockingPool::new(options.parallel_renders),
             repositories: Mutex::default(),
             book: SharedBook::default(),
+            keyring: Mutex::default(),
             charts: Charts::default(),
             artifacts: Artifacts::default(),
             packages: Packages::default(),
@@ -343,7 +359,9 @@ impl RepoServer {
         let job = self.job(&query).await?;
         if query.is_only_referred_to() {
             let texts = Arc::new(Texts::none());
-            return Ok(Arc::new(Rendered { commit: job.main.revision().to_owned(), texts }));
+            let problems = self.problems(&query, &job).await?;
+            let commit = job.main.revision().to_owned();
+            return Ok(Arc::new(Rendered { commit, problems, texts }));
         }
         if query.ignore_cache {
             self.inner.cache.remove(job.key);
@@ -354,11 +372,38 @@ impl RepoServer {
         };
         match &outcome.result {
             Ok(texts) => {
+                let problems = self.problems(&query, &job).await?;
                 let (commit, texts) = (job.main.revision().to_owned(), Arc::clone(texts));
-                Ok(Arc::new(Rendered { commit, texts }))
+                Ok(Arc::new(Rendered { commit, problems, texts }))
             }
             Err(error) => Err(job.failed(error.clone())),
         }
+    }
+
+    /// What speaks against where the commit comes from; charts and artifacts
+    /// are not asked.
+    async fn problems(&self, query: &ManifestQuery, job: &Job) -> Result<Vec<String>, FetchError> {
+        let (Some(integrity), Origin::Git(at)) = (&query.integrity, &job.main) else {
+            return Ok(Vec::new());
+        };
+        let policy = match integrity::policy(integrity, &query.source.repo_url) {
+            Ok(Some(policy)) => policy,
+            Ok(None) => return Ok(Vec::new()),
+            Err(problem) => return Ok(vec![problem]),
+        };
+        // A commit that is asked for by its id may still be the one that the
+        // tag of the source stands for.
+        let names = [query.revision.0.as_str(), query.source.target_revision.as_str()];
+        let tag = if names.iter().all(|it| CommitSha::parse(it).is_some() || it.is_empty()) {
+            None
+        } else {
+            let repo = &at.repository.remote.url;
+            let refs = self.refs(repo, query.freshness).await?;
+            let resolved = names.map(|it| resolve::tag_of(&refs, it, &query.source.tag_prefix));
+            let resolved: Vec<&str> = resolved.iter().map(String::as_str).collect();
+            NamedTag::find(&refs, &resolved, &at.commit)
+        };
+        self.inner.integrity(at, tag, policy).await
     }
 
     /// Resolves every revision that a query is about.
@@ -412,6 +457,7 @@ impl RepoServer {
 
     /// From now on, connects with these credentials.
     pub fn set_credentials(&self, book: CredentialBook) {
+        self.inner.set_keyring(&book.gpg_keys);
         self.inner.book.set(book);
     }
 
@@ -443,6 +489,29 @@ impl Inner {
             Arc::new(Repository::new(identity.clone(), remote, &folder))
         });
         Arc::clone(known)
+    }
+
+    /// The keys whose signatures we can check.
+    pub(crate) fn keyring(&self) -> Arc<Keyring> {
+        Arc::clone(&self.keyring.lock().expect("nobody panics while looking up").keyring)
+    }
+
+    /// Reads the keys anew only when they changed: verdicts are remembered.
+    fn set_keyring(&self, armoured: &BTreeMap<String, String>) {
+        let mut keys = self.keyring.lock().expect("nobody panics while looking up");
+        if keys.armoured != *armoured {
+            let keyring = Arc::new(Keyring::read(armoured));
+            *keys = Keys { armoured: armoured.clone(), keyring };
+        }
+    }
+
+    /// Brings an annotated tag into the store, if it is not there yet.
+    pub(crate) async fn fetch_tag(&self, at: &At, tag: &NamedTag) -> Result<(), FetchError> {
+        let id = tag.id;
+        self.request(&at.repository, move |repository, cancel| {
+            fetch::fetch_tag(&repository.store, &repository.remote, id, cancel)
+        })
+        .await
     }
 
     /// What kind of place a source names.

@@ -54,6 +54,7 @@ fn query(source: &str, refs: Vec<RefSource>) -> ManifestQuery {
         refs,
         freshness: Freshness::Latest,
         context: RenderContext::new("guestbook", "web"),
+        integrity: None,
         ignore_cache: false,
     }
 }

@@ -86,6 +86,7 @@ fn query(url: &str, path: &str, freshness: Freshness) -> ManifestQuery {
         freshness,
         refs: Vec::new(),
         context: RenderContext::new("guestbook", "web"),
+        integrity: None,
         ignore_cache: false,
     }
 }

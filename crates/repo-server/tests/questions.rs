@@ -27,6 +27,7 @@ fn query(source: &str, refs: Vec<RefSource>) -> ManifestQuery {
         refs,
         freshness: Freshness::Latest,
         context: RenderContext::new("guestbook", "web"),
+        integrity: None,
         ignore_cache: false,
     }
 }

@@ -73,6 +73,7 @@ fn query(source: &str) -> ManifestQuery {
         refs: Vec::new(),
         freshness: Freshness::Latest,
         context: RenderContext::new("guestbook", "web"),
+        integrity: None,
         ignore_cache: false,
     }
 }
