@@ -8,6 +8,7 @@
 
 mod client_side;
 mod recreate;
+mod release;
 mod take_over;
 
 use http::Method;

@@ -1,12 +1,11 @@
 //! How deep an Application must be looked at.
 
 use api::Application;
+use api::names::ANNOTATION_REFRESH;
 use engine::status::compared_to;
 use runtime::Merge;
 
 use crate::look::is_comparable_with_recent;
-
-const REFRESH: &str = "argocd.argoproj.io/refresh";
 
 /// From shallow to deep. A deeper look answers every shallower question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,7 +31,7 @@ impl Level {
     /// What a change of the Application asks for. A change of the status alone
     /// asks for nothing: it is our own.
     pub(crate) fn asked_by(before: Option<&Application>, now: &Application) -> Option<Self> {
-        if let Some(refresh) = now.metadata.annotations.get(REFRESH) {
+        if let Some(refresh) = now.metadata.annotations.get(ANNOTATION_REFRESH) {
             return Some(if refresh == "hard" { Self::Hard } else { Self::Latest });
         }
         let Some(before) = before else { return Some(Self::Polled) };
@@ -43,6 +42,8 @@ impl Level {
             && before.operation == now.operation
             && before.metadata.finalizers == now.metadata.finalizers
             && before.metadata.deletion_timestamp == now.metadata.deletion_timestamp
+            // Approvals and options are annotations.
+            && before.metadata.annotations == now.metadata.annotations
             && is_terminating(before) == is_terminating(now);
         (!same).then_some(Self::Live)
     }
@@ -55,4 +56,34 @@ impl Level {
 
 fn is_terminating(app: &Application) -> bool {
     app.status.operation_state.as_ref().is_some_and(|state| state.phase == "Terminating")
+}
+
+#[cfg(test)]
+mod tests {
+    use api::names::{ANNOTATION_DELETION_APPROVED, ANNOTATION_SKIP_RECONCILE};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(change: impl Fn(&mut Application), expect: Option<Level>) {
+        let before = Application::named("argocd", "web");
+        let mut now = before.clone();
+        change(&mut now);
+        assert_eq!(Level::asked_by(Some(&before), &now), expect);
+    }
+
+    #[test]
+    fn annotations_wake_and_our_own_status_does_not() {
+        let annotate = |key: &str, value: &str| {
+            let (key, value) = (key.to_owned(), value.to_owned());
+            move |app: &mut Application| {
+                app.metadata.annotations.insert(key.clone(), value.clone());
+            }
+        };
+        check(annotate(ANNOTATION_REFRESH, "hard"), Some(Level::Hard));
+        check(annotate(ANNOTATION_REFRESH, "normal"), Some(Level::Latest));
+        check(annotate(ANNOTATION_DELETION_APPROVED, "2026-01-01T00:00:00Z"), Some(Level::Live));
+        check(annotate(ANNOTATION_SKIP_RECONCILE, "false"), Some(Level::Live));
+        check(|app| app.status.sync.status = "Synced".into(), None);
+    }
 }

@@ -7,7 +7,6 @@ use cluster::{
 use engine::{Move, Outcome, Task, TaskId, Writing};
 use futures::stream::{self, StreamExt as _};
 use object::Object;
-use serde_json::{Value, json};
 
 use crate::Controller;
 
@@ -107,28 +106,9 @@ async fn remove_hook(cluster: &Cluster, task: &Task) -> Option<(TaskId, Outcome)
 
 /// Takes our finalizer off a hook whose end was seen.
 async fn release_hook(cluster: &Cluster, task: &Task) -> Option<(TaskId, Outcome)> {
-    let (key, gvk) = (&task.id.key, task.action.object().group_version_kind());
-    let released = async {
-        let Some(live) = cluster.get(&gvk, &key.namespace, &key.name).await? else {
-            return Ok(());
-        };
-        let others: Vec<&Value> = live
-            .list(&["metadata", "finalizers"])
-            .iter()
-            .filter(|it| *it != FINALIZER_HOOK)
-            .collect();
-        let patch = json!({"metadata": {
-            "finalizers": others, "resourceVersion": live.text(&["metadata", "resourceVersion"]),
-        }});
-        let Some(kind) = cluster.kinds().find(&gvk).cloned() else { return Ok(()) };
-        let sent = cluster.client().merge_patch(&kind, &key.namespace, &key.name, None, &patch);
-        sent.await.map(drop)
-    };
-    let message = match released.await {
-        Ok(()) => return None,
-        Err(error) if error.is_not_found() => return None,
-        Err(error) => format!("Failed to remove hook finalizer: {}", error.in_one_line()),
-    };
+    let gvk = task.action.object().group_version_kind();
+    let error = cluster.remove_finalizer(&gvk, &task.id.key, FINALIZER_HOOK).await.err()?;
+    let message = format!("Failed to remove hook finalizer: {}", error.in_one_line());
     Some((task.id.clone(), Outcome::Failed { message, was_applied: true }))
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::Application;
+use api::names::ANNOTATION_REFRESH;
 use cluster::{ApiKind, Client, RequestError};
 use engine::status::is_news;
 use object::GroupVersionKind;
@@ -18,7 +19,6 @@ use crate::apps::Apps;
 use crate::level::Level;
 use crate::reconcile::Next;
 
-const REFRESH: &str = "argocd.argoproj.io/refresh";
 const CONFLICT_RETRY: Duration = Duration::from_millis(50);
 const FAILURE_RETRY: Duration = Duration::from_secs(2);
 
@@ -69,7 +69,8 @@ impl StatusWriter {
         new: &Application,
         level: Level,
     ) -> Result<(), WriteError> {
-        let refreshed = level >= Level::Latest && stored.metadata.annotations.contains_key(REFRESH);
+        let refreshed =
+            level >= Level::Latest && stored.metadata.annotations.contains_key(ANNOTATION_REFRESH);
         if !refreshed && stored.operation == new.operation && !is_news(&stored.status, &new.status)
         {
             return Ok(());
@@ -77,7 +78,7 @@ impl StatusWriter {
         let mut patch = Self::patch(stored, new);
         if refreshed {
             let metadata = patch.entry("metadata").or_insert_with(|| json!({}));
-            metadata["annotations"] = json!({REFRESH: null});
+            metadata["annotations"] = json!({ANNOTATION_REFRESH: null});
         }
         self.send(stored, patch).await
     }

@@ -16,6 +16,7 @@ use object::{GroupKind, ResourceKey};
 
 use crate::marks::Phase;
 use crate::plan::{Plan, TaskId};
+use crate::status::images_of;
 use crate::step::{Outcome, Progress};
 
 const DEFAULT_HISTORY: i64 = 10;
@@ -170,6 +171,7 @@ pub fn results_of(
         Some(ResourceResult {
             version: task.action.object().group_version_kind().version,
             hook_type: hook.unwrap_or_default(),
+            images: images_of(task.action.object()).into_iter().collect(),
             ..result
         })
     });
@@ -248,13 +250,15 @@ pub fn retries_at(state: &OperationState) -> Option<Timestamp> {
 #[must_use]
 pub fn retry(mut state: OperationState) -> OperationState {
     state.finished_at = None;
-    let refresh = state.operation.retry.refresh;
-    if let Some(result) = &mut state.sync_result {
-        result.resources.clear();
-        if refresh {
-            result.revision.clear();
-            result.revisions.clear();
+    if state.operation.retry.refresh {
+        // The next try is about what the sources stand for by then.
+        state.sync_result = None;
+        if let Some(sync) = &mut state.operation.sync {
+            sync.revision.clear();
+            sync.revisions.clear();
         }
+    } else if let Some(result) = &mut state.sync_result {
+        result.resources.clear();
     }
     state
 }
@@ -358,6 +362,20 @@ mod tests {
             ("Failed", "still no (retried 1 times).")
         );
         assert_eq!(app.operation, None);
+    }
+
+    #[test]
+    fn a_retry_that_refreshes_forgets_the_commit_that_failed() {
+        for (refresh, expect) in [(false, vec!["bad".to_owned()]), (true, Vec::new())] {
+            let sync = SyncOperation { revision: "bad".into(), ..SyncOperation::default() };
+            let mut app = asked(1, sync);
+            app.operation.as_mut().expect("just asked").retry.refresh = refresh;
+            let mut state = goes(&app, NOW);
+            state.sync_result =
+                Some(SyncOperationResult { revision: "bad".into(), ..Default::default() });
+            end(&mut app, state, "Failed", "no", at(NOW));
+            assert_eq!(pinned_revisions(&goes(&app, NOW + 60)), expect);
+        }
     }
 
     #[test]

@@ -230,17 +230,19 @@ pub fn conditions(
 
 /// Every image that the application's objects name, sorted.
 fn images(comparison: &Comparison) -> Vec<String> {
-    let mut images = BTreeSet::new();
-    for live in comparison.items.values().filter_map(|it| it.pair.live()) {
-        for path in [
-            &["spec"] as &[&str],
-            &["spec", "template", "spec"],
-            &["spec", "jobTemplate", "spec", "template", "spec"],
-        ] {
-            images.extend(images_of_pod(live, path));
-        }
-    }
+    let live = comparison.items.values().filter_map(|it| it.pair.live());
+    let images: BTreeSet<String> = live.flat_map(images_of).collect();
     images.into_iter().collect()
+}
+
+/// The images of a pod, or of the pods that something makes, sorted.
+pub(crate) fn images_of(object: &Object) -> BTreeSet<String> {
+    let paths = [
+        &["spec"] as &[&str],
+        &["spec", "template", "spec"],
+        &["spec", "jobTemplate", "spec", "template", "spec"],
+    ];
+    paths.iter().flat_map(|path| images_of_pod(object, path)).collect()
 }
 
 fn images_of_pod(object: &Object, path: &[&str]) -> Vec<String> {
