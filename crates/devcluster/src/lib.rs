@@ -10,7 +10,8 @@
 //! value or with the process that holds it, however that ends.
 //!
 //! Read `cluster.rs` first, then `component.rs`; `binary.rs` and `toolchain.rs`
-//! are about where the program comes from.
+//! are about where the program comes from. [`go_tool`] installs programs of other projects, for tests
+//! that compare with them.
 
 #![warn(missing_docs)]
 
@@ -19,8 +20,10 @@ mod cluster;
 mod component;
 mod flags;
 mod storage;
+mod tool;
 mod toolchain;
 
 pub use binary::{BuildError, Progress, control_plane_binary};
 pub use cluster::{DevCluster, Options, StartError};
+pub use tool::{GoTool, go_tool};
 pub use toolchain::ToolchainError;

@@ -19,6 +19,9 @@ use crate::values;
 /// Charts inside charts beyond this depth are refused.
 const MAX_DEPTH: usize = 20;
 
+/// What Chart.yaml of the outermost chart may call itself.
+const API_VERSIONS: [&str; 3] = ["v1", "v2", "v3"];
+
 /// A loaded chart.
 #[derive(Debug)]
 pub struct Chart {
@@ -163,6 +166,12 @@ impl Chart {
             if name == "Chart.yaml" {
                 metadata = Some(Metadata::parse(content).map_err(failed(name))?);
             }
+        }
+        if let Some(metadata) = &metadata
+            && depth == 0
+            && !API_VERSIONS.contains(&metadata.api_version.as_str())
+        {
+            return Err(Error::ApiVersion);
         }
         let has_metadata = metadata.is_some();
         let mut chart = Self {

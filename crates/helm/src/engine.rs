@@ -119,6 +119,11 @@ fn collect<'c>(
     dot
 }
 
+/// The names of all functions that charts may call, in order.
+pub fn function_names() -> impl Iterator<Item = &'static str> {
+    functions().names().collect::<Vec<_>>().into_iter()
+}
+
 /// Sprig without what touches the machine, and Helm's own.
 pub(crate) fn functions() -> Functions {
     let mut functions = Functions::sprig();

@@ -28,6 +28,9 @@ pub enum Error {
     /// An archive is malformed, hostile or too large.
     #[error("{0}")]
     Archive(String),
+    /// Chart.yaml is of an API version that is not known.
+    #[error("unsupported chart version")]
+    ApiVersion,
     /// Chart.yaml says something impossible.
     #[error("validation: {0}")]
     Validation(String),

@@ -16,6 +16,91 @@
 //! # Ok::<(), helm::Error>(())
 //! ```
 //!
+//! # Charts
+//!
+//! A chart is read from a [`Files`], which is any folder with paths and bytes: [`MemoryFiles`], or a
+//! tree of your own; [`Chart::load_archive`] takes a `.tgz`. A loaded chart can be rendered any number
+//! of times and from several threads, and keeps its parsed templates.
+//!
+//! Nothing is fetched. [`Chart::missing_dependencies`] tells what `helm dependency build` would bring,
+//! [`Chart::add_subchart`] takes it:
+//!
+//! ```
+//! use helm::{Chart, MemoryFiles, Options, Still};
+//!
+//! let mut parent = Chart::load(&MemoryFiles::from([(
+//!     "Chart.yaml",
+//!     "apiVersion: v2\nname: shop\nversion: 1.0.0\n\
+//!      dependencies:\n- {name: db, version: 1.x, repository: 'https://charts.example.com'}\n",
+//! )]))?;
+//! assert_eq!(parent.missing_dependencies()[0].name, "db");
+//! parent.add_subchart(Chart::load(&MemoryFiles::from([
+//!     ("Chart.yaml", "apiVersion: v2\nname: db\nversion: 1.4.0\n"),
+//!     ("templates/s.yaml", "kind: Service\nname: {{ .Release.Name }}-{{ .Chart.Name }}\n"),
+//! ]))?);
+//! let rendered = helm::template(&parent, &Options::new("demo", "default"), &Still)?;
+//! assert_eq!(
+//!     rendered.text(),
+//!     "---\n# Source: shop/charts/db/templates/s.yaml\nkind: Service\nname: demo-db\n"
+//! );
+//! # Ok::<(), helm::Error>(())
+//! ```
+//!
+//! # Values
+//!
+//! [`ValueOptions`] has what the command line has: files, `--set` and its siblings, in Helm's order of
+//! precedence.
+//!
+//! ```
+//! use helm::{Chart, MemoryFiles, Options, Still};
+//!
+//! let chart = Chart::load(&MemoryFiles::from([
+//!     ("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+//!     ("values.yaml", "image: {repository: nginx, tag: old}\n"),
+//!     ("templates/x.yaml", "image: {{ .Values.image.repository }}:{{ .Values.image.tag }}\n"),
+//! ]))?;
+//! let mut options = Options::new("demo", "default");
+//! options.values.files.push(("prod.yaml".into(), b"image: {tag: stable}".to_vec()));
+//! options.values.set.push("image.tag=1.27".into());
+//! let rendered = helm::template(&chart, &options, &Still)?;
+//! assert!(rendered.text().ends_with("image: nginx:1.27\n"));
+//! # Ok::<(), helm::Error>(())
+//! ```
+//!
+//! # What a render may see and spend
+//!
+//! Time and randomness come through [`Facts`]: give a clock and a generator of your own, or [`Still`]
+//! for a render that is the same every time. `lookup` finds nothing. [`Options::limits`] bounds steps,
+//! depth and the size of texts, so that a hostile chart ends in an error; the bounds of archives are
+//! [`ArchiveLimits`].
+//!
+//! # Errors
+//!
+//! An [`Error`] says what Helm says, since that is what users know and search for:
+//!
+//! ```
+//! use helm::{Chart, MemoryFiles, Options, Still};
+//!
+//! let chart = Chart::load(&MemoryFiles::from([
+//!     ("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+//!     ("templates/x.yaml", "a: 1\nhost: {{ required \"set .Values.host\" .Values.host }}\n"),
+//! ]))?;
+//! let error = helm::template(&chart, &Options::new("demo", "default"), &Still).unwrap_err();
+//! assert_eq!(
+//!     error.to_string(),
+//!     "execution error at (web/templates/x.yaml:2:9): set .Values.host"
+//! );
+//! # Ok::<(), helm::Error>(())
+//! ```
+//!
+//! # How it is known to be right
+//!
+//! `cargo xtask oracle helm` runs the real Helm on every chart, expression and broken chart of
+//! `tests/corpus` and on generated templates, and compares byte by byte. What differs on purpose is in
+//! `docs/differences.md`.
+//!
+//! # Reading the code
+//!
 //! Read in this order: `files` and `chart` (loading), `values` and `strvals` (what the user gives),
 //! `dependencies` and `coalesce` (which subcharts, with which values), `objects` and `engine` (the
 //! templates), `manifests` (what is printed, in which order). [`template`] ties them together.
@@ -49,6 +134,7 @@ pub use ::template::{Facts, Still};
 pub use archive::{Limits as ArchiveLimits, unpack};
 pub use capabilities::{Capabilities, KubeVersion};
 pub use chart::{Chart, File};
+pub use engine::function_names;
 pub use error::Error;
 pub use files::{Files, MemoryFiles};
 pub use manifests::{Hook, Manifest, Rendered};

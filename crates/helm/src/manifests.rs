@@ -188,6 +188,9 @@ struct Head {
     annotations: BTreeMap<String, String>,
 }
 
+/// Go's name for the inner part of a head: that structure has none of its own.
+const METADATA: &str = ".metadata";
+
 impl Head {
     fn parse(document: &str) -> Result<Self, String> {
         let map = yaml::parse_mapping(document.as_bytes(), "util.SimpleHead")?;
@@ -203,19 +206,18 @@ impl Head {
         match map.get("metadata") {
             None | Some(Json::Null) => {}
             Some(Json::Object(metadata)) => {
-                text("name", "SimpleHead.metadata", metadata.get("name"))?;
+                text("name", METADATA, metadata.get("name"))?;
                 match metadata.get("annotations") {
                     None | Some(Json::Null) => {}
                     Some(Json::Object(entries)) => {
                         for (key, value) in entries {
-                            let place = "SimpleHead.metadata";
-                            let value = text("annotations", place, Some(value))?;
+                            let value = text("annotations", METADATA, Some(value))?;
                             annotations.insert(key.clone(), value);
                         }
                     }
                     Some(other) => {
-                        let place = "struct field SimpleHead.metadata.annotations";
-                        return Err(yaml::mismatch(other, place, "map[string]string"));
+                        let place = format!("struct field {METADATA}.annotations");
+                        return Err(yaml::mismatch(other, &place, "map[string]string"));
                     }
                 }
             }

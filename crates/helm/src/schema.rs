@@ -36,7 +36,7 @@ pub(crate) fn check(node: &Node<'_>, values: &Map) -> Result<(), String> {
 }
 
 fn check_one(schema: &[u8], values: &Map) -> Result<(), String> {
-    let schema: Json = serde_json::from_slice(schema).map_err(|error| error.to_string())?;
+    let schema: Json = serde_json::from_slice(schema).map_err(|_| template::json_error(schema))?;
     let mut schemas = Schemas::new();
     let mut compiler = Compiler::new();
     // Nothing is fetched: a schema that refers elsewhere is refused.
@@ -108,7 +108,27 @@ fn shown(value: &Json) -> String {
 }
 
 fn counts(keyword: &str, got: impl std::fmt::Display, want: impl std::fmt::Display) -> String {
-    format!("{keyword}: got {got}, want {want}")
+    format!("{keyword}: got {}, want {}", grouped(&got.to_string()), grouped(&want.to_string()))
+}
+
+/// A number as English has it: `70,000`.
+fn grouped(number: &str) -> String {
+    let (whole, fraction) = match number.find(['.', 'e']) {
+        Some(at) => number.split_at(at),
+        None => (number, ""),
+    };
+    let digits = whole.trim_start_matches('-');
+    let mut out = whole[..whole.len() - digits.len()].to_owned();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if fraction != ".0" {
+        out.push_str(fraction);
+    }
+    out
 }
 
 /// The complaint in the words of the library Helm uses.
@@ -168,5 +188,23 @@ fn words(kind: &ErrorKind<'_, '_>) -> String {
             format!("'oneOf' failed, subschemas {first}, {second} matched")
         }
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grouped;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        for (number, expect) in [
+            ("7", "7"),
+            ("70000", "70,000"),
+            ("-1234567", "-1,234,567"),
+            ("1234.5", "1,234.5"),
+            ("100.0", "100"),
+        ] {
+            assert_eq!(grouped(number), expect);
+        }
     }
 }

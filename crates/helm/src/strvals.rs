@@ -240,7 +240,8 @@ impl Parser<'_> {
     fn index(&mut self) -> Parsed<i64> {
         let (digits, stop) = self.until("]");
         if stop.is_none() {
-            return failed("error parsing index: EOF");
+            // To Helm the end of the text is the end of the settings, here too.
+            return Err(Stop::End);
         }
         digits.parse().map_err(|_| {
             Stop::Failed(format!(

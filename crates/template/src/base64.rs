@@ -62,6 +62,13 @@ fn decode_with(text: &[u8], alphabet: &[u8], bits: u32, group: usize) -> Result<
         pending &= (1 << count) - 1;
     }
     let padding = &letters[data..];
+    if let Some((position, _)) = padding.first()
+        && bits == 6
+        && data % group == 1
+    {
+        // One letter alone can be no byte: it is the padding that comes too soon.
+        return Err(*position);
+    }
     let wanted = (group - data % group) % group;
     let end = text.len();
     if padding.len() < wanted {
@@ -99,5 +106,6 @@ mod tests {
         assert_eq!(decode(b"!!"), Err(0));
         assert_eq!(decode(b"VGVz!!"), Err(4));
         assert_eq!(decode(b"VGVzd"), Err(4));
+        assert_eq!(decode(b"OJSWY==="), Err(5));
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::error::Error;
-use crate::exec::Run;
+use crate::run::Run;
 use crate::template_set::Templates;
 use crate::value::{ElementType, IntType, Map, Value};
 

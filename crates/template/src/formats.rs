@@ -56,21 +56,6 @@ impl Functions {
             self.add(name, Function::new(parameters, body));
         }
     }
-
-    /// Adds what Argo CD gives the templates of ApplicationSets beside sprig: YAML functions that
-    /// fail on bad input, and `normalize`.
-    pub fn add_argo(&mut self) {
-        use Parameter::{Any, String};
-        let rows: [(&'static str, &'static [Parameter], PlainBody); 4] = [
-            ("toYaml", &[Any], |_, a| Ok(Value::string(to_yaml(&a[0])?))),
-            ("fromYaml", &[String], |_, a| from_yaml(&text(&a[0]), Target::Map)),
-            ("fromYamlArray", &[String], |_, a| from_yaml(&text(&a[0]), Target::List)),
-            ("normalize", &[String], |_, a| Ok(Value::string(normalize(&text(&a[0]))))),
-        ];
-        for (name, parameters, body) in rows {
-            self.add(name, Function::new(parameters, body));
-        }
-    }
 }
 
 /// A value as YAML, without the last line break.
@@ -122,7 +107,7 @@ fn indent_lists(text: &str) -> String {
 const LIMITS: yaml::Limits =
     yaml::Limits { max_bytes: 64 << 20, max_depth: 150, max_values: 4_000_000 };
 
-fn from_yaml(text: &str, target: Target) -> Result<Value, Error> {
+pub(crate) fn from_yaml(text: &str, target: Target) -> Result<Value, Error> {
     let document = yaml::to_value_within(text, LIMITS)
         .map_err(|error| Error::function(yaml_error_text(&error)))?;
     let value = Value::from_json(&document);
@@ -152,17 +137,6 @@ fn or_error_item(result: Result<Value, Error>) -> Value {
     }
 }
 
-/// A DNS subdomain name out of any text.
-fn normalize(name: &str) -> String {
-    let plain: String = name
-        .to_lowercase()
-        .chars()
-        .map(|c| if c.is_ascii_lowercase() || c.is_ascii_digit() || c == '.' { c } else { '-' })
-        .take(253)
-        .collect();
-    plain.trim_matches(['-', '.']).to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,10 +147,5 @@ mod tests {
         let pretty = "a:\n  - b:\n      - 1\n      - 2\n  - c\nd:\n  - e: 1\n    f: 2";
         assert_eq!(indent_lists(plain), pretty);
         assert_eq!(indent_lists("- 1\n- 2"), "- 1\n- 2");
-    }
-
-    #[test]
-    fn normalized_names_are_dns_names() {
-        assert_eq!(normalize("-Feature/ABC_1."), "feature-abc-1");
     }
 }

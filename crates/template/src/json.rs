@@ -175,6 +175,18 @@ pub(crate) fn decode(text: &[u8], target: Target) -> Result<Value, Error> {
     Ok(value)
 }
 
+/// What Go's decoder says of a text that is no JSON.
+pub fn json_error(text: &[u8]) -> String {
+    let message = decode(text, Target::Any).err().map(|error| error.to_string());
+    match message.as_deref() {
+        _ if text.trim_ascii().is_empty() => "EOF".into(),
+        // A stream that ends too soon, in the words for streams.
+        Some("unexpected end of JSON input") => "unexpected EOF".into(),
+        Some(message) => message.into(),
+        None => "invalid JSON".into(),
+    }
+}
+
 /// Complains as Go does when a document is not of the type asked for.
 pub(crate) fn check_target(value: &Value, target: Target) -> Result<(), Error> {
     let name = match target {

@@ -240,19 +240,13 @@ pub(super) struct Parsed {
 
 /// `time.Parse` up to the choice of the zone; the error is Go's.
 pub(super) fn parse(layout: &str, whole: &str) -> Result<Parsed, String> {
-    use crate::strconv::quote;
     let complain = |piece: &str, at: &str, extra: &str| {
-        let mut message =
-            format!("parsing time {} as {}: ", quote(whole.as_bytes()), quote(layout.as_bytes()));
+        let mut message = format!("parsing time {} as {}: ", quoted(whole), quoted(layout));
         if extra.is_empty() {
-            message.push_str(&format!(
-                "cannot parse {} as {}",
-                quote(at.as_bytes()),
-                quote(piece.as_bytes())
-            ));
+            message.push_str(&format!("cannot parse {} as {}", quoted(at), quoted(piece)));
             message
         } else {
-            format!("parsing time {}{extra}", quote(whole.as_bytes()))
+            format!("parsing time {}{extra}", quoted(whole))
         }
     };
     let mut fields = Fields::default();
@@ -272,9 +266,23 @@ pub(super) fn parse(layout: &str, whole: &str) -> Result<Parsed, String> {
         }
     }
     if !rest.is_empty() {
-        return Err(complain("", "", &format!(": extra text: {}", quote(rest.as_bytes()))));
+        return Err(complain("", "", &format!(": extra text: {}", quoted(rest))));
     }
     fields.finish().map_err(|what| complain("", "", &format!(": {what} out of range")))
+}
+
+/// Quotes as Go's `time` does, which has its own way: bytes that are no plain ASCII in hexadecimal.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => out.extend(['\\', byte as char]),
+            b' '..0x80 => out.push(byte as char),
+            other => out.push_str(&format!("\\x{other:02x}")),
+        }
+    }
+    out.push('"');
+    out
 }
 
 enum Problem {

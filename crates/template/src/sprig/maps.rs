@@ -33,8 +33,8 @@ pub(super) fn register(functions: &mut Functions) {
             ("values", &[Map], |_, a| {
                 Ok(Value::list(map(&a[0]).entries().values().cloned().collect()))
             }),
-            ("deepCopy", &[Any], |call, a| deep_copy(call, &a[0], 0)),
-            ("mustDeepCopy", &[Any], |call, a| deep_copy(call, &a[0], 0)),
+            ("deepCopy", &[Any], |call, a| copy(call, &a[0])),
+            ("mustDeepCopy", &[Any], |call, a| copy(call, &a[0])),
         ],
     );
     add_variadic(
@@ -159,6 +159,15 @@ fn not_a(value: &Value, wanted: &str) -> Error {
         value => value.type_name(),
     };
     Error::function(format!("interface conversion: interface {{}} is {found}, not {wanted}"))
+}
+
+/// Nothing at all has no copy: Go's reflection refuses.
+fn copy(call: &Call<'_>, value: &Value) -> Result<Value, Error> {
+    if value.is_nil() {
+        let problem = "reflect: call of reflect.Value.Type on zero Value";
+        return Err(Error::function(problem));
+    }
+    deep_copy(call, value, 0)
 }
 
 fn deep_copy(call: &Call<'_>, value: &Value, depth: usize) -> Result<Value, Error> {

@@ -77,13 +77,19 @@ pub(crate) fn to_int(value: &Value) -> i64 {
     match value {
         Value::Int(_, number) => *number,
         Value::Uint(_, number) => *number as i64,
-        Value::Float(number) => *number as i64,
+        Value::Float(number) => go_int(*number),
         Value::Bool(truth) => i64::from(*truth),
         Value::String(text) => {
             parse_int_any_base(without_zero_decimals(&text.as_str())).unwrap_or(0)
         }
         _ => 0,
     }
+}
+
+/// A float as Go converts it on most machines: what does not fit becomes the smallest integer.
+fn go_int(number: f64) -> i64 {
+    const FIRST_TOO_LARGE: f64 = 9_223_372_036_854_775_808.0;
+    if number < FIRST_TOO_LARGE { number as i64 } else { i64::MIN }
 }
 
 /// `12.00` is as good as `12`.

@@ -67,6 +67,10 @@ fn loops_and_large_texts_end() {
         "{{ $s := \"x\" }}{{ range 60 }}{{ $s = cat $s $s }}{{ end }}",
         "longer than 4194304 bytes",
     );
+    refuses(
+        "{{ $s := printf \"%1000000d\" 1 }}{{ range 10 }}{{ $s = printf \"%s%1000000s\" $s $s }}{{ end }}",
+        "longer than 4194304 bytes",
+    );
     refuses("{{ indent 100000000 \"a\\nb\" }}", "longer than 4194304 bytes");
     refuses("{{ randAlphaNum 100000000 }}", "longer than 4194304 bytes");
     refuses(
@@ -98,6 +102,11 @@ fn regular_expressions_are_bounded() {
         "{{ mustRegexMatch \"(((a{1000}){1000}){1000}){1000}\" \"a\" }}",
         "error parsing regexp",
     );
+    // Linear whatever the expression: there is no backtracking.
+    refuses(
+        "{{ range 2000000 }}{{ $_ := regexMatch \"(a*)*(a|aa)*b$\" (repeat 30 \"a\") }}{{ end }}",
+        "more than 2000000 steps",
+    );
     let nested = format!("{}a{}", "(".repeat(2000), ")".repeat(2000));
     refuses(&format!("{{{{ mustRegexMatch \"{nested}\" \"a\" }}}}"), "error parsing regexp");
 }
@@ -126,6 +135,66 @@ fn yaml_bombs_in_values_are_refused() {
     files.insert("values.yaml", bomb);
     let error = Chart::load(&files).expect_err("must be refused").to_string();
     assert!(error.contains("cannot load values.yaml"), "{error}");
+}
+
+#[test]
+fn charts_that_depend_on_themselves_are_refused() {
+    let mut files = chart("kind: X\n");
+    let metadata = "apiVersion: v2\nname: bad\nversion: 1.0.0\ndependencies:\n- {name: bad, version: 1.0.0, repository: \"file://.\"}\n";
+    files.insert("Chart.yaml", metadata);
+    let loaded = Chart::load(&files).expect("the chart itself is well-formed");
+    let error = helm::template(&loaded, &Options::new("rel", "default"), &Still);
+    let error = error.expect_err("must be refused").to_string();
+    assert!(error.contains("missing in charts/ directory: bad"), "{error}");
+}
+
+#[test]
+fn charts_inside_charts_end() {
+    let mut files = MemoryFiles::default();
+    let mut folder = String::new();
+    for _ in 0..100 {
+        files.insert(format!("{folder}Chart.yaml"), "apiVersion: v2\nname: bad\nversion: 1.0.0\n");
+        folder.push_str("charts/bad/");
+    }
+    let error = Chart::load(&files).expect_err("must be refused").to_string();
+    assert!(error.contains("nested too deeply"), "{error}");
+}
+
+#[test]
+fn an_archive_of_a_million_files_is_refused_early() {
+    let mut builder =
+        tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
+    // As many as are read before it is refused: what follows is never looked at.
+    for number in 0..=ArchiveLimits::default().files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(0);
+        let path = format!("c/{number}");
+        builder.append_data(&mut header, path, std::io::empty()).expect("memory");
+    }
+    let archive = builder.into_inner().expect("memory").finish().expect("memory");
+    let error = Chart::load_archive(&archive).expect_err("must be refused").to_string();
+    assert_eq!(error, "chart archive has more than 50000 files");
+}
+
+#[test]
+fn a_link_in_an_archive_leads_nowhere() {
+    let mut builder =
+        tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
+    let mut add = |path: &str, content: &str| {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        builder.append_data(&mut header, path, content.as_bytes()).expect("memory");
+    };
+    add("c/Chart.yaml", "apiVersion: v2\nname: c\nversion: 1.0.0\n");
+    add("c/templates/a.yaml", "text: {{ .Files.Get \"secret\" | quote }}\n");
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(tar::EntryType::Symlink);
+    header.set_size(0);
+    builder.append_link(&mut header, "c/secret", "/etc/passwd").expect("memory");
+    let archive = builder.into_inner().expect("memory").finish().expect("memory");
+    let loaded = Chart::load_archive(&archive).expect("the link is an empty file");
+    let rendered = helm::template(&loaded, &Options::new("rel", "default"), &Still);
+    assert!(rendered.expect("it renders").text().ends_with("text: \"\"\n"));
 }
 
 fn tgz(entries: &[(&str, usize)]) -> Vec<u8> {

@@ -1,0 +1,90 @@
+//! Programs of other projects that tests compare with, installed by the name of their Go package.
+//!
+//! They are kept in `<cache>/tools/<program>-<version>`, beside the control plane and outside of
+//! the checkout.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::binary::{self, BuildError, Progress};
+use crate::toolchain;
+
+/// A program that `go install` can build.
+#[derive(Clone, Copy, Debug)]
+pub struct GoTool {
+    /// The package that holds its `main`.
+    pub package: &'static str,
+    /// The module's version, pinned: recorded answers are those of one version.
+    pub version: &'static str,
+}
+
+/// Finds the program, or installs it, which takes minutes the first time.
+///
+/// # Errors
+/// When there is no place to keep it, no Go, or Go cannot build it.
+pub fn go_tool(tool: GoTool, report: &dyn Fn(&Progress)) -> Result<PathBuf, BuildError> {
+    let cache = binary::user_cache_folder()?;
+    let program = program_name(tool.package);
+    let folder = cache.join("tools").join(format!("{program}-{}", tool.version));
+    let installed = folder.join(program);
+    if installed.exists() {
+        return Ok(installed);
+    }
+    fs::create_dir_all(&folder).map_err(binary::cache_error("create", &folder))?;
+    let _lock = binary::lock(&folder.join("lock"), report)?;
+    // Whoever held the lock before us may have installed it.
+    if !installed.exists() {
+        install(tool, &cache, &folder, report)?;
+    }
+    Ok(installed)
+}
+
+/// `go install` writes the program under another name first, so it is there whole or not at all.
+fn install(
+    tool: GoTool,
+    cache: &std::path::Path,
+    folder: &std::path::Path,
+    report: &dyn Fn(&Progress),
+) -> Result<(), BuildError> {
+    let go = toolchain::find_go(cache, report).map_err(BuildError::Go)?;
+    report(&Progress::InstallingTool { package: tool.package, version: tool.version });
+    let output = Command::new(&go.program)
+        .args(["install", &format!("{}@{}", tool.package, tool.version)])
+        .env("GOBIN", folder)
+        .env("GOFLAGS", "")
+        .env("GOWORK", "off")
+        .env("CGO_ENABLED", "0")
+        .env_remove("GOOS")
+        .env_remove("GOARCH")
+        .env_remove("GOROOT")
+        .current_dir(folder)
+        .output()
+        .map_err(|source| BuildError::Run { go: go.program.clone(), source })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let words = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = words.lines().collect();
+    let last = &lines[lines.len().saturating_sub(20)..];
+    Err(BuildError::Compile { output: last.iter().map(|line| format!("\n  {line}")).collect() })
+}
+
+/// The last part of the package that is not a major version: `helm` of `helm.sh/helm/v4/cmd/helm`,
+/// `kustomize` of `sigs.k8s.io/kustomize/kustomize/v5`.
+fn program_name(package: &str) -> &str {
+    let is_major =
+        |part: &str| part.strip_prefix('v').is_some_and(|number| number.parse::<u32>().is_ok());
+    package.rsplit('/').find(|part| !is_major(part)).unwrap_or(package)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::program_name;
+
+    #[test]
+    fn a_program_is_named_after_its_package() {
+        assert_eq!(program_name("helm.sh/helm/v4/cmd/helm"), "helm");
+        assert_eq!(program_name("sigs.k8s.io/kustomize/kustomize/v5"), "kustomize");
+    }
+}
