@@ -19,6 +19,7 @@ use crate::changes::{Change, Changes, Subscribers};
 use crate::client::{Ask, Client, ConnectError, ServerVersion};
 use crate::discovery::{self, Discovered};
 use crate::exclusions::Exclusions;
+use crate::field_sets::{FieldSetWish, FieldSets};
 use crate::kinds::{ApiKind, Kinds};
 use crate::refusal::RequestError;
 use crate::sighting::{Lens, Sighting, Tracking, compact_body};
@@ -140,7 +141,10 @@ impl Cluster {
         })?;
         let shared = Arc::new(Shared {
             client,
-            lens: Lens { tracking: options.tracking, own_manager: options.own_manager },
+            lens: Lens {
+                tracking: options.tracking,
+                field_sets: FieldSets::of(options.own_manager),
+            },
             grace: options.grace,
             random: options.random,
             store: RwLock::default(),
@@ -193,7 +197,13 @@ impl Cluster {
     /// What the application tracks, and what is known of the keys it wants. Memory only.
     #[must_use]
     pub fn live(&self, application: &str, wanted: &[ResourceKey]) -> Live {
-        self.shared.read().live(application, wanted, Instant::now(), self.shared.grace)
+        let kept = self.shared.lens.field_sets.kept();
+        self.shared.read().live(application, wanted, &kept, Instant::now(), self.shared.grace)
+    }
+
+    /// From now on, objects come with these managers' field sets as well.
+    pub fn keep_field_sets(&self, wishes: impl IntoIterator<Item = FieldSetWish>) {
+        self.shared.lens.field_sets.wish(wishes);
     }
 
     /// What is known of one object, tracked or not. Memory only.
@@ -297,19 +307,26 @@ impl Cluster {
             Err(error) if error.is_not_found() => return Ok(None),
             Err(error) => return Err(error),
         };
-        let live = live_object(&kind, &answer.body, &self.shared.lens);
-        live.map(Some).map_err(|source| RequestError::Unreadable {
+        let unreadable = |source: serde_json::Error| RequestError::Unreadable {
             request: format!("GET {key}"),
             source: source.into(),
-        })
+        };
+        let lens = &self.shared.lens;
+        let seen = Sighting::read(&kind, &answer.body, lens).map_err(unreadable)?;
+        self.shared.write().read_again(&kind.group_kind(), &seen);
+        live_object(&kind, seen, &answer.body, lens).map(Some).map_err(unreadable)
     }
 }
 
-fn live_object(kind: &ApiKind, bytes: &[u8], lens: &Lens) -> serde_json::Result<LiveObject> {
-    let seen = Sighting::read(kind, bytes, lens)?;
+fn live_object(
+    kind: &ApiKind,
+    seen: Sighting,
+    bytes: &[u8],
+    lens: &Lens,
+) -> serde_json::Result<LiveObject> {
     let body = match seen.body {
         Some(body) => body,
-        None => compact_body(kind, bytes, &lens.own_manager)?,
+        None => compact_body(kind, bytes, lens)?,
     };
     Ok(LiveObject {
         body,

@@ -145,6 +145,12 @@ impl Kinds {
         self.by_kind.get(kind).map_or(&[], Vec::as_slice)
     }
 
+    /// Is anything served under this `group/version`?
+    #[must_use]
+    pub fn serves(&self, api_version: &str) -> bool {
+        self.by_kind.values().flatten().any(|it| it.api_version() == api_version)
+    }
+
     /// Every kind once, in its preferred version.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<ApiKind>> {
         self.by_kind.values().filter_map(|versions| versions.first())
@@ -233,6 +239,7 @@ mod tests {
         assert_eq!(kinds.preferred(&scaler).expect("served").version, "v2");
         let older = GroupVersionKind::parse("autoscaling/v1", "HorizontalPodAutoscaler");
         assert_eq!(kinds.find(&older).expect("served").version, "v1");
+        assert!(kinds.serves("autoscaling/v1") && !kinds.serves("autoscaling/v3"));
         assert_eq!(
             kinds.api_versions(),
             [

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::field_sets::{FieldSets, WishCount};
 use crate::kinds::ApiKind;
 
 /// Tells which application an object belongs to, from its labels and annotations.
@@ -131,14 +132,15 @@ pub(crate) struct Sighting {
     pub(crate) application: Option<String>,
     /// Present for tracked objects.
     pub(crate) body: Option<Arc<[u8]>>,
+    /// How many wishes for field sets the body fulfils.
+    pub(crate) wishes: WishCount,
 }
 
 /// How the store looks at objects.
-#[derive(Clone)]
 pub(crate) struct Lens {
     pub(crate) tracking: Arc<dyn Tracking>,
-    /// The field manager whose entry in managedFields is kept.
-    pub(crate) own_manager: String,
+    /// Whose entries in managedFields are kept.
+    pub(crate) field_sets: FieldSets,
 }
 
 impl Sighting {
@@ -156,7 +158,9 @@ impl Sighting {
             labels: &labels,
             annotations: &annotations,
         });
-        let body = application.as_ref().map(|_| body(kind, &top, &lens.own_manager));
+        let kept = lens.field_sets.kept();
+        let managers = || kept.managers(&kind.group, &kind.kind);
+        let body = application.as_ref().map(|_| body(kind, &top, &managers()));
         let owners = meta.owner_references.unwrap_or_default();
         Ok(Self {
             uid: Uid::parse(&meta.uid),
@@ -168,6 +172,7 @@ impl Sighting {
             name: meta.name.into_owned(),
             application,
             body: body.transpose()?,
+            wishes: kept.count(),
         })
     }
 }
@@ -176,13 +181,14 @@ impl Sighting {
 pub(crate) fn compact_body(
     kind: &ApiKind,
     bytes: &[u8],
-    own_manager: &str,
+    lens: &Lens,
 ) -> serde_json::Result<Arc<[u8]>> {
-    body(kind, &serde_json::from_slice(bytes)?, own_manager)
+    let kept = lens.field_sets.kept();
+    body(kind, &serde_json::from_slice(bytes)?, &kept.managers(&kind.group, &kind.kind))
 }
 
-/// The object without the field sets of other managers, which are half of it and which nobody reads.
-fn body(kind: &ApiKind, top: &Fields<'_>, own_manager: &str) -> serde_json::Result<Arc<[u8]>> {
+/// The object without the field sets of other managers than these, which are half of it and which nobody reads.
+fn body(kind: &ApiKind, top: &Fields<'_>, managers: &[&str]) -> serde_json::Result<Arc<[u8]>> {
     let mut out = Vec::with_capacity(1024);
     out.push(b'{');
     // Items of a typed list do not say what they are.
@@ -201,9 +207,9 @@ fn body(kind: &ApiKind, top: &Fields<'_>, own_manager: &str) -> serde_json::Resu
         let metadata: Fields<'_> = serde_json::from_str(value.get())?;
         for (name, value) in &metadata.0 {
             if name == "managedFields" {
-                let own = own_entries(value, own_manager)?;
-                if !own.is_empty() {
-                    push_field(&mut out, name, &format!("[{}]", own.join(",")))?;
+                let kept = entries_of(value, managers)?;
+                if !kept.is_empty() {
+                    push_field(&mut out, name, &format!("[{}]", kept.join(",")))?;
                 }
             } else {
                 push_field(&mut out, name, value.get())?;
@@ -230,17 +236,18 @@ fn push_field(out: &mut Vec<u8>, name: &str, value: &str) -> serde_json::Result<
     Ok(())
 }
 
-fn own_entries<'a>(managed: &'a RawValue, own_manager: &str) -> serde_json::Result<Vec<&'a str>> {
+fn entries_of<'a>(managed: &'a RawValue, managers: &[&str]) -> serde_json::Result<Vec<&'a str>> {
     #[derive(Deserialize)]
     struct Entry<'a> {
         #[serde(borrow, default)]
         manager: Cow<'a, str>,
     }
     let entries: Option<Vec<&RawValue>> = serde_json::from_str(managed.get())?;
-    let is_own = |entry: &&RawValue| {
-        serde_json::from_str::<Entry<'_>>(entry.get()).is_ok_and(|it| it.manager == own_manager)
+    let is_theirs = |entry: &&RawValue| {
+        let entry = serde_json::from_str::<Entry<'_>>(entry.get());
+        entry.is_ok_and(|it| managers.contains(&it.manager.as_ref()))
     };
-    Ok(entries.unwrap_or_default().into_iter().filter(is_own).map(RawValue::get).collect())
+    Ok(entries.unwrap_or_default().into_iter().filter(is_theirs).map(RawValue::get).collect())
 }
 
 #[derive(Deserialize)]
@@ -316,6 +323,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::field_sets::FieldSetWish;
 
     fn config_map() -> ApiKind {
         ApiKind::known(&GroupVersionKind::parse("v1", "ConfigMap"), "configmaps", true)
@@ -323,7 +331,7 @@ mod tests {
 
     fn lens() -> Lens {
         let tracking = |it: &Tagged<'_>| it.annotation("app").or_else(|| it.label("app"));
-        Lens { tracking: Arc::new(tracking), own_manager: "us".into() }
+        Lens { tracking: Arc::new(tracking), field_sets: FieldSets::of("us".into()) }
     }
 
     fn sight(value: &Value) -> Sighting {
@@ -357,6 +365,24 @@ mod tests {
         expect["metadata"]["managedFields"] = json!([{"manager": "us", "f": 2}]);
         assert_eq!(body_of(&object), expect);
         assert_eq!(sight(&object).application.as_deref(), Some("web"));
+    }
+
+    #[test]
+    fn field_sets_that_were_wished_for_are_kept_too() {
+        let object = json!({"metadata": {"labels": {"app": "web"}, "managedFields": [
+            {"manager": "them", "f": 1}, {"manager": "us", "f": 2}, {"manager": "trusted", "f": 3}]}});
+        let lens = lens();
+        let wish = FieldSetWish {
+            group: "*".into(),
+            kind: "ConfigMap".into(),
+            manager: "trusted".into(),
+        };
+        lens.field_sets.wish([wish]);
+        let bytes = object.to_string();
+        let seen = Sighting::read(&config_map(), bytes.as_bytes(), &lens).expect("an object");
+        let body: Value = serde_json::from_slice(&seen.body.expect("tracked")).expect("JSON");
+        let kept = json!([{"manager": "us", "f": 2}, {"manager": "trusted", "f": 3}]);
+        assert_eq!((&body["metadata"]["managedFields"], seen.wishes), (&kept, 1));
     }
 
     #[test]

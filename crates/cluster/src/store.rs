@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use object::{GroupKind, Object, ResourceKey};
 
 use crate::changes::Change;
+use crate::field_sets::KeptFieldSets;
 use crate::sighting::{Sighting, Uid};
 use crate::watch::Scope;
 use objects::{Entry, KindId, Objects, Slot};
@@ -59,7 +60,8 @@ pub struct Unverified {
 pub struct Live {
     /// Everything the application tracks, and what is wanted and tracked by another.
     pub objects: BTreeMap<ResourceKey, LiveObject>,
-    /// Wanted keys whose body is not in the store: untracked objects, or kinds that are not watched. [`Cluster::fetch`](crate::Cluster::fetch) tells.
+    /// Keys whose body is not in the store, or not with all field sets wished for: untracked objects, kinds that are
+    /// not watched, what was read before a wish. [`Cluster::fetch`](crate::Cluster::fetch) tells.
     pub unknown: BTreeSet<ResourceKey>,
     /// The kinds of the above that cannot be relied on. Empty means: this is how the cluster is.
     pub unverified: Vec<Unverified>,
@@ -277,6 +279,18 @@ impl Store {
         }
     }
 
+    /// Someone read a state that we know, perhaps with field sets that we do not have.
+    pub(crate) fn read_again(&mut self, kind: &GroupKind, seen: &Sighting) {
+        let Some(kind) = self.objects.known_kind(kind) else { return };
+        let Some(slot) = self.objects.find(kind, &seen.namespace, &seen.name) else { return };
+        let entry = self.objects.get_mut(slot);
+        let is_known = (&entry.uid, entry.version) == (&seen.uid, seen.version);
+        if is_known && entry.body.is_some() && entry.wishes < seen.wishes {
+            entry.body.clone_from(&seen.body);
+            entry.wishes = seen.wishes;
+        }
+    }
+
     /// A request of ours deleted the object for good. The watch will tell of it, later.
     pub(crate) fn buried(&mut self, key: &ResourceKey, uid: &str) -> Vec<Change> {
         let mut changes = Vec::new();
@@ -307,23 +321,24 @@ impl Store {
         &self,
         application: &str,
         wanted: &[ResourceKey],
+        kept: &KeptFieldSets,
         now: Instant,
         grace: Duration,
     ) -> Live {
         let mut live = Live::default();
         for slot in self.objects.of_application(application) {
-            self.show(slot, &mut live);
+            self.show(slot, kept, &mut live);
         }
         for key in wanted {
             match self.objects.find_key(key) {
-                Some(slot) => self.show(slot, &mut live),
+                Some(slot) => self.show(slot, kept, &mut live),
                 None if self.watch_of(&key.group_kind(), &key.namespace).is_none() => {
                     live.unknown.insert(key.clone());
                 }
                 None => {}
             }
         }
-        let shown = live.objects.keys().map(ResourceKey::group_kind);
+        let shown = live.objects.keys().chain(&live.unknown).map(ResourceKey::group_kind);
         let kinds: BTreeSet<GroupKind> =
             shown.chain(wanted.iter().map(ResourceKey::group_kind)).collect();
         live.unverified = self.unverified(&kinds, now, grace);
@@ -374,9 +389,10 @@ impl Store {
         in_doubt.map(|(kind, continuity)| Unverified { kind, continuity }).collect()
     }
 
-    fn show(&self, slot: Slot, live: &mut Live) {
+    fn show(&self, slot: Slot, kept: &KeptFieldSets, live: &mut Live) {
         let (key, entry) = (self.objects.key(slot), self.objects.get(slot));
-        match &entry.body {
+        let is_complete = kept.are_complete(&key.group, &key.kind, entry.wishes);
+        match entry.body.as_ref().filter(|_| is_complete) {
             Some(body) => {
                 live.objects.insert(key, live_object(entry, body));
             }

@@ -12,13 +12,13 @@ use api::{
     SourceIntegrityGitPolicy, SourceIntegrityGitPolicyGpg, SourceIntegrityGitPolicyRepo,
     SyncOperationResource,
 };
-use cluster::{Cluster, Continuity, Known, Live};
+use cluster::{ApiKind, Cluster, Continuity, FieldSetWish, Kinds, Known, Live};
 use engine::status::compared_to;
 use engine::{
     Comparing, Comparison, Concern, Facts, Finding, Rules, Scope, TrackedBy, compare,
     defined_scopes, observe, wanted_keys,
 };
-use object::{Object, ResourceKey};
+use object::{GroupKind, Object, ResourceKey};
 use render::tracking::{Tracking, TrackingMethod};
 
 use crate::Controller;
@@ -159,6 +159,7 @@ pub(crate) async fn look_again(controller: &Controller, app: &Application, seen:
 async fn observe_and_compare(controller: &Controller, seen: &mut Seen, rendered: bool) {
     let (Some(cluster), Some(permit)) = (&seen.cluster, &seen.permit) else { return };
     let wanted = wanted_keys(&seen.want, &seen.facts);
+    cluster.keep_field_sets(trusted_field_sets(&seen.comparing));
     let live = live_objects(cluster, &seen.facts.instance, &wanted).await;
     let health = KindRules { settings: &seen.settings, now: controller.now() };
     let rules = Rules { health: &health, comparing: &seen.comparing };
@@ -180,6 +181,15 @@ async fn observe_and_compare(controller: &Controller, seen: &mut Seen, rendered:
             seen.comparison = Some(observe(live, rules, &seen.facts));
         }
     }
+}
+
+/// The field sets that tell what trusted managers set.
+fn trusted_field_sets(comparing: &Comparing) -> impl Iterator<Item = FieldSetWish> {
+    comparing.ignoring.trusted().map(|it| FieldSetWish {
+        group: it.group.to_owned(),
+        kind: it.kind.to_owned(),
+        manager: it.manager.to_owned(),
+    })
 }
 
 /// Fills in what git wants; whether that is all of it.
@@ -362,15 +372,10 @@ fn facts(
     cluster: Option<&Cluster>,
     want: &[Object],
 ) -> Facts {
-    let kinds = cluster.map(Cluster::kinds);
+    let kinds = cluster.map(Cluster::kinds).unwrap_or_default();
     let scope = |object: &Object| {
-        let kind = kinds.as_ref()?.find(&object.group_version_kind())?;
+        let kind = kinds.preferred(&object.group_kind())?;
         Some((kind.group_kind(), if kind.namespaced { Scope::Namespaced } else { Scope::Cluster }))
-    };
-    let versions = |object: &Object| {
-        let kind = object.group_kind();
-        let served = kinds.as_ref()?.versions(&kind).iter().map(|it| it.version.clone());
-        Some((kind, served.collect::<Vec<_>>())).filter(|(_, served)| !served.is_empty())
     };
     Facts {
         instance: controller.instance_name(app),
@@ -378,8 +383,29 @@ fn facts(
         destination_namespace: app.spec.destination.namespace.clone(),
         // What is served counts before what is about to be.
         scopes: defined_scopes(want).chain(want.iter().filter_map(scope)).collect(),
-        versions: want.iter().filter_map(versions).collect(),
+        versions: served_versions(&kinds, want),
+        api_versions: served_api_versions(&kinds, want),
     }
+}
+
+/// The versions of the wanted kinds; where a kind is not served, those of its namesakes.
+fn served_versions(kinds: &Kinds, want: &[Object]) -> BTreeMap<GroupKind, Vec<String>> {
+    let wanted: BTreeSet<GroupKind> = want.iter().map(Object::group_kind).collect();
+    let (served, unserved): (Vec<_>, Vec<_>) =
+        wanted.into_iter().partition(|kind| kinds.preferred(kind).is_some());
+    let is_namesake = |kind: &&Arc<ApiKind>| unserved.iter().any(|it| it.kind == kind.kind);
+    let namesakes = kinds.iter().filter(is_namesake).map(|it| it.group_kind());
+    let with_versions = served.into_iter().chain(namesakes).map(|kind| {
+        let versions = kinds.versions(&kind).iter().map(|it| it.version.clone());
+        let versions = versions.collect();
+        (kind, versions)
+    });
+    with_versions.collect()
+}
+
+fn served_api_versions(kinds: &Kinds, want: &[Object]) -> BTreeSet<String> {
+    let wanted: BTreeSet<&str> = want.iter().map(Object::api_version).collect();
+    wanted.into_iter().filter(|it| kinds.serves(it)).map(str::to_owned).collect()
 }
 
 /// How this installation marks what is an application's.

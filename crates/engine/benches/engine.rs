@@ -75,7 +75,7 @@ fn plan_many_new_objects(bencher: Bencher<'_, '_>, count: usize) {
         instance: "app".into(),
         destination_namespace: "web".into(),
         scopes: [(GroupKind::new("", "ConfigMap"), Scope::Namespaced)].into(),
-        versions: BTreeMap::new(),
+        ..Facts::default()
     };
     let comparing = Comparing::default();
     let rules = Rules { health: &BuiltinOnly, comparing: &comparing };

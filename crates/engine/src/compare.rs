@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use object::{GroupKind, GroupVersionKind, Object, ResourceKey};
 
-use crate::diff::{Comparing, Difference, diff};
+use crate::diff::{self, Comparing, Difference};
 use crate::finding::{Concern, Finding};
 use crate::health::{Health, HealthRules, health};
 use crate::marks::{self, Role, TrackedBy};
 use crate::pair::{Pair, pair};
 
 /// What was asked of the world before comparing.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// The name the application tracks its objects by (`name` or `namespace_name`).
     pub instance: String,
@@ -23,8 +23,22 @@ pub struct Facts {
     /// Scope of every kind that occurs. A kind the cluster does not serve is absent.
     pub scopes: BTreeMap<GroupKind, Scope>,
     /// The versions of each kind that the cluster serves, the preferred one
-    /// first. Empty when nobody asked; then only a kind without scope is missing.
+    /// first, for the kinds that occur and those that share a name with them.
+    /// Empty when nobody asked; then only a kind without scope is missing.
     pub versions: BTreeMap<GroupKind, Vec<String>>,
+    /// Those `group/version`s that occur and are served.
+    pub api_versions: BTreeSet<String>,
+}
+
+/// What a cluster has in place of a kind that it does not serve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unserved {
+    /// The version of the group, without this kind.
+    KindMissing,
+    /// Another version of the kind, or a kind of the same name in another group.
+    Instead(GroupVersionKind),
+    /// Nothing of the name.
+    Unheard,
 }
 
 /// Does a kind live in namespaces?
@@ -52,9 +66,8 @@ pub struct Comparison {
     pub items: BTreeMap<ResourceKey, Compared>,
     /// Hooks that git holds; they are run, not compared.
     pub hooks: Vec<Object>,
-    /// Kinds that git wants and the cluster does not serve, with what it serves
-    /// instead: another version, or a kind of the same name in another group.
-    pub unserved: BTreeMap<GroupVersionKind, Option<GroupVersionKind>>,
+    /// Kinds that git wants and the cluster does not serve.
+    pub unserved: BTreeMap<GroupVersionKind, Unserved>,
 }
 
 /// One object of the application, judged.
@@ -73,6 +86,8 @@ pub struct Compared {
 pub enum Verdict {
     /// Every field that git states is live and ours.
     Synced,
+    /// They differ where differences are ignored, and nowhere else.
+    Tolerated,
     /// They differ; the differences say where (none for missing and extra objects).
     OutOfSync(Vec<Difference>),
     /// Git's side is not known at the moment.
@@ -133,19 +148,13 @@ pub fn compare(
     (Comparison { items, hooks, unserved }, findings)
 }
 
-fn unserved_kinds(
-    want: &[Object],
-    facts: &Facts,
-) -> BTreeMap<GroupVersionKind, Option<GroupVersionKind>> {
+fn unserved_kinds(want: &[Object], facts: &Facts) -> BTreeMap<GroupVersionKind, Unserved> {
     let kinds: BTreeSet<GroupVersionKind> = want.iter().map(Object::group_version_kind).collect();
-    kinds
-        .into_iter()
-        .filter(|kind| !facts.serves(kind))
-        .map(|kind| {
-            let instead = facts.served_instead_of(&kind);
-            (kind, instead)
-        })
-        .collect()
+    let unserved = kinds.into_iter().filter(|kind| !facts.serves(kind)).map(|kind| {
+        let instead = facts.served_instead_of(&kind);
+        (kind, instead)
+    });
+    unserved.collect()
 }
 
 impl Facts {
@@ -157,15 +166,20 @@ impl Facts {
         }
     }
 
-    fn served_instead_of(&self, kind: &GroupVersionKind) -> Option<GroupVersionKind> {
+    fn served_instead_of(&self, kind: &GroupVersionKind) -> Unserved {
+        if self.api_versions.contains(&kind.api_version()) {
+            return Unserved::KindMissing;
+        }
         let same_group = self.versions.get_key_value(&kind.group_kind());
-        let (served, versions) =
-            same_group.or_else(|| self.versions.iter().find(|(it, _)| it.kind == kind.kind))?;
-        Some(GroupVersionKind {
-            group: served.group.clone(),
-            version: versions.first()?.clone(),
-            kind: served.kind.clone(),
-        })
+        let same_name = || self.versions.iter().find(|(it, _)| it.kind == kind.kind);
+        let instead = same_group.or_else(same_name).and_then(|(served, versions)| {
+            Some(GroupVersionKind {
+                group: served.group.clone(),
+                version: versions.first()?.clone(),
+                kind: served.kind.clone(),
+            })
+        });
+        instead.map_or(Unserved::Unheard, Unserved::Instead)
     }
 }
 
@@ -216,11 +230,11 @@ pub fn wanted_keys(want: &[Object], facts: &Facts) -> Vec<ResourceKey> {
 
 fn scoped_key(object: &Object, facts: &Facts) -> ResourceKey {
     let kind = object.group_kind();
+    // Most kinds live in namespaces, so one that nobody knows is taken for such a kind.
     let namespace = match facts.scopes.get(&kind) {
         Some(Scope::Cluster) => "",
         Some(Scope::Namespaced) | None if !object.namespace().is_empty() => object.namespace(),
-        Some(Scope::Namespaced) => &facts.destination_namespace,
-        None => "",
+        Some(Scope::Namespaced) | None => &facts.destination_namespace,
     };
     ResourceKey::new(&kind, namespace, object.name())
 }
@@ -307,10 +321,7 @@ fn warn_if_shared(key: &ResourceKey, pair: &Pair, facts: &Facts, findings: &mut 
 fn judge(key: &ResourceKey, pair: &Pair, rules: Rules<'_>, tracked_by: &TrackedBy) -> Verdict {
     match pair {
         Pair::Missing { .. } => Verdict::OutOfSync(Vec::new()),
-        Pair::Both { want, live } => match diff(want, live, rules.comparing) {
-            same if same.is_empty() => Verdict::Synced,
-            differences => Verdict::OutOfSync(differences),
-        },
+        Pair::Both { want, live } => judge_both(want, live, rules.comparing),
         // A copied tracking id adopts nothing: a controller that clones an
         // object's annotations must not get its clone deleted.
         Pair::Extra { live }
@@ -323,11 +334,24 @@ fn judge(key: &ResourceKey, pair: &Pair, rules: Rules<'_>, tracked_by: &TrackedB
     }
 }
 
+fn judge_both(want: &Object, live: &Object, comparing: &Comparing) -> Verdict {
+    if diff::is_settled(want, live, comparing) {
+        return Verdict::Synced;
+    }
+    let differences = diff::sides(want, live, comparing).differences();
+    match differences.is_empty() {
+        false => Verdict::OutOfSync(differences),
+        true if diff::is_something_ignored(want, live, comparing) => Verdict::Tolerated,
+        true => Verdict::Synced,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::diff::ignore::{Ignoring, StatusOf};
     use crate::health::BuiltinOnly;
 
     fn facts() -> Facts {
@@ -337,7 +361,7 @@ mod tests {
             tracked_by: TrackedBy::default(),
             destination_namespace: "web".into(),
             scopes: scopes.map(|(kind, scope)| (GroupKind::new("", kind), scope)).into(),
-            versions: BTreeMap::new(),
+            ..Facts::default()
         }
     }
 
@@ -446,5 +470,45 @@ mod tests {
             compared(vec![nameless, config_map("a", "app:/ConfigMap:web/a")], vec![]);
         assert_eq!(comparison.items.len(), 1);
         assert_eq!(findings[0].message, "a ConfigMap has no metadata.name; give it one");
+    }
+
+    #[track_caller]
+    fn check_unserved(api_version: &str, expect: &Unserved) {
+        let facts = Facts {
+            versions: [(GroupKind::new("shipping.io", "Crate"), vec!["v2".into(), "v1".into()])]
+                .into(),
+            api_versions: ["shipping.io/v1alpha1".to_owned()].into(),
+            ..facts()
+        };
+        let want = object(
+            json!({"apiVersion": api_version, "kind": "Crate", "metadata": {"name": "c"}}),
+        );
+        let kind = want.group_version_kind();
+        let rules = Rules { health: &BuiltinOnly, comparing: &Comparing::default() };
+        let (comparison, _) = compare(vec![want], BTreeMap::new(), rules, &facts);
+        assert_eq!(comparison.unserved.get(&kind), Some(expect));
+    }
+
+    #[test]
+    fn what_is_served_instead_of_an_unserved_kind_is_named() {
+        let served = Unserved::Instead(GroupVersionKind::parse("shipping.io/v2", "Crate"));
+        check_unserved("shipping.io/v3", &served);
+        check_unserved("wrong.io/v1", &served);
+        check_unserved("shipping.io/v1alpha1", &Unserved::KindMissing);
+    }
+
+    #[test]
+    fn what_differs_only_where_that_is_ignored_is_tolerated() {
+        let map = |value: &str| {
+            let mut map = config_map("a", "app:/ConfigMap:web/a");
+            map.fields_mut().insert("data".into(), json!({"k": value}));
+            map
+        };
+        let rule = json!({"kind": "ConfigMap", "jsonPointers": ["/data/k"]});
+        let rule = serde_json::from_value(rule).expect("a rule");
+        let (ignoring, _) = Ignoring::of(&[rule], &[], StatusOf::All);
+        let comparing = Comparing { ignoring, ..Comparing::default() };
+        assert_eq!(judge_both(&map("1"), &map("2"), &comparing), Verdict::Tolerated);
+        assert_eq!(judge_both(&map("1"), &map("1"), &comparing), Verdict::Synced);
     }
 }

@@ -159,6 +159,17 @@ pub fn diff(want: &Object, live: &Object, comparing: &Comparing) -> Vec<Differen
     sides(want, live, comparing).differences()
 }
 
+/// Do they differ in fields whose differences are ignored? Applying git's object
+/// would write those all the same.
+#[must_use]
+pub fn is_something_ignored(want: &Object, live: &Object, comparing: &Comparing) -> bool {
+    if !comparing.ignoring.is_asked_for() {
+        return false;
+    }
+    let strict = Comparing { ignoring: comparing.ignoring.always(), ..comparing.clone() };
+    sides(want, live, &strict).differ()
+}
+
 /// Is it plain that nothing differs? Nearly every object of nearly every look
 /// is as git wants it, word for word, and needs no prediction.
 ///

@@ -29,7 +29,7 @@ pub mod writing;
 
 pub use cascade::CascadeStep;
 pub use compare::{
-    Compared, Comparison, Facts, Rules, Scope, Verdict, compare, defined_scopes, observe,
+    Compared, Comparison, Facts, Rules, Scope, Unserved, Verdict, compare, defined_scopes, observe,
     wanted_keys,
 };
 pub use decide::{Decision, HealBackoff, Hold, decide};

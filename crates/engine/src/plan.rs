@@ -10,7 +10,7 @@ use std::fmt;
 
 use object::{GroupKind, GroupVersionKind, Object, ResourceKey};
 
-use crate::compare::{Compared, Comparison, Verdict};
+use crate::compare::{Compared, Comparison, Unserved, Verdict};
 use crate::diff::respecting;
 use crate::marks::{self, HookDeletePolicy, Phase, Role};
 use crate::order::kind_rank;
@@ -210,11 +210,18 @@ fn member_task(
 ) -> Option<(Place, Task)> {
     let action = match (compared.pair.want(), &compared.verdict) {
         (_, Verdict::NotJudged) => return None,
-        (Some(_), Verdict::Synced) if options.out_of_sync_only => return None,
+        (Some(_), Verdict::Synced | Verdict::Tolerated) if options.out_of_sync_only => return None,
         (Some(want), verdict) => {
             let writing = options.writing(want, compared.pair.live());
+            let is_as_wanted = match verdict {
+                Verdict::Synced => true,
+                // What does not count in a comparison is written all the same,
+                // unless somebody asks to respect it.
+                Verdict::Tolerated => options.respect_ignored,
+                Verdict::OutOfSync(_) | Verdict::Unknown | Verdict::NotJudged => false,
+            };
             // Whoever asks for a replacement wants the object replaced.
-            if *verdict == Verdict::Synced && !writing.always_writes() {
+            if is_as_wanted && !writing.always_writes() {
                 Action::Keep(want.clone())
             } else {
                 Action::Apply(written(want, compared.pair.live(), options), writing)
@@ -298,26 +305,29 @@ fn refuse(places: &mut [(Place, Task)], comparison: &Comparison, options: &SyncO
         let kind = object.group_version_kind();
         let objection = match (options.objections.get(key), comparison.unserved.get(&kind)) {
             (Some(objection), _) => objection.clone(),
-            (None, Some(instead)) if !kind_may_come => {
-                not_served(key, &kind.version, instead.as_ref())
-            }
+            (None, Some(unserved)) if !kind_may_come => not_served(key, &kind.version, unserved),
             (None, _) => continue,
         };
         task.action = Action::Refuse(object.clone(), objection);
     }
 }
 
-fn not_served(key: &ResourceKey, version: &str, instead: Option<&GroupVersionKind>) -> String {
+/// Argo CD's words, which people search for.
+fn not_served(key: &ResourceKey, version: &str, unserved: &Unserved) -> String {
     let ResourceKey { group, kind, namespace, name } = key;
-    match instead {
-        None => format!(
+    match unserved {
+        Unserved::Unheard => format!(
             "The Kubernetes API could not find {group}/{kind} for requested resource \
              {namespace}/{name}. Make sure the {kind:?} CRD is installed on the destination cluster."
         ),
-        Some(it) => format!(
+        Unserved::Instead(it) => format!(
             "The Kubernetes API could not find version {version:?} of {group}/{kind} for requested \
              resource {namespace}/{name}. Version {:?} of {}/{} is installed on the destination cluster.",
             it.version, it.group, it.kind
+        ),
+        Unserved::KindMissing => format!(
+            "{kind}.{group} \"\" not found: the destination cluster serves {group}/{version} without \
+             this kind. Make sure the {kind:?} CRD is installed."
         ),
     }
 }
@@ -489,6 +499,32 @@ mod tests {
     use crate::diff::Comparing;
     use crate::diff::ignore::{Ignoring, StatusOf};
     use crate::pair::Pair;
+
+    #[test]
+    fn what_is_tolerated_is_written_unless_that_is_to_be_respected() {
+        let map = |value: &str| {
+            Object::from_value(json!({"apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"name": "m"}, "data": {"k": value}}))
+            .expect("an object")
+        };
+        let compared = Compared {
+            pair: Pair::Both { want: map("1"), live: map("2") },
+            verdict: Verdict::Tolerated,
+            health: None,
+        };
+        let comparison =
+            Comparison { items: [(map("1").key(), compared)].into(), ..Comparison::default() };
+        let planned = |word: &str| {
+            let sync =
+                SyncOperation { sync_options: vec![word.into()], ..SyncOperation::default() };
+            let app = Application::named("argocd", "app");
+            let options = SyncOptions::of(&app, &sync, "c1", Timestamp::UNIX_EPOCH);
+            plan(&comparison, &options).to_string()
+        };
+        assert_eq!(planned(""), "Sync 0: apply ConfigMap m\n");
+        assert_eq!(planned("RespectIgnoreDifferences=true"), "Sync 0: keep ConfigMap m\n");
+        assert_eq!(planned("ApplyOutOfSyncOnly=true"), "");
+    }
 
     #[test]
     fn what_is_ignored_is_written_as_it_is_where_that_was_asked_for() {

@@ -187,7 +187,7 @@ fn resources(comparison: &Comparison, verified: bool) -> Vec<ResourceStatus> {
             status: match &it.verdict {
                 Verdict::NotJudged => "",
                 _ if !verified => "Unknown",
-                Verdict::Synced => "Synced",
+                Verdict::Synced | Verdict::Tolerated => "Synced",
                 Verdict::OutOfSync(_) => "OutOfSync",
                 Verdict::Unknown => "Unknown",
             }
@@ -289,7 +289,7 @@ mod tests {
             scopes: [("", "ConfigMap"), ("batch", "Job")]
                 .map(|(group, kind)| (object::GroupKind::new(group, kind), Scope::Namespaced))
                 .into(),
-            versions: BTreeMap::new(),
+            ..Facts::default()
         };
         let live: BTreeMap<_, _> = live.iter().map(|it| (it.key(), it.clone())).collect();
         let rules = Rules { health: &BuiltinOnly, comparing: &crate::diff::Comparing::default() };

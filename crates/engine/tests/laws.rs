@@ -163,7 +163,7 @@ fn facts() -> Facts {
         instance: "app".into(),
         destination_namespace: "web".into(),
         scopes: [(GroupKind::new("", "ConfigMap"), Scope::Namespaced)].into(),
-        versions: BTreeMap::new(),
+        ..Facts::default()
     }
 }
 

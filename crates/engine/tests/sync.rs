@@ -338,6 +338,6 @@ fn facts() -> Facts {
         instance: "story".into(),
         destination_namespace: "default".into(),
         scopes: scopes.collect(),
-        versions: BTreeMap::new(),
+        ..Facts::default()
     }
 }

@@ -2,13 +2,14 @@
 //! process, git repositories made by the real git.
 //!
 //! `path.rs` follows an application from git to Synced and back to nothing;
-//! `sources.rs` gives it every kind of source, `writing.rs` is about how objects
-//! are written, `projects.rs` about what projects forbid; `bad_input.rs` gives it
+//! `sources.rs` gives it every kind of source, `comparing.rs` is about what counts
+//! as a difference, `writing.rs` about how objects are written, `projects.rs` about what projects forbid; `bad_input.rs` gives it
 //! what users give it by mistake; `faults.rs` kills
 //! things. Tests share a cluster and a process, each with its own namespace,
 //! unless they break one of the two.
 
 mod bad_input;
+mod comparing;
 mod faults;
 mod path;
 mod projects;

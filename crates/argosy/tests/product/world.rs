@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use api::Application;
+use api::{Application, OperationState};
 use cluster::{Access, ApiKind, Client, Randomness, Scope, Selector, WatchEvent};
 use devcluster::DevCluster;
 use futures::StreamExt as _;
@@ -175,6 +175,30 @@ impl Test<'_> {
 
     pub(crate) async fn patch_app(&self, patch: &Value) {
         self.patch("argoproj.io/v1alpha1", "Application", self.name, patch).await;
+    }
+
+    /// Asks for a sync and waits for its end. `number` tells it from the others.
+    pub(crate) async fn sync(&self, number: u8, operation: Value) -> OperationState {
+        let number = number.to_string();
+        let info = json!([{"name": "number", "value": number}]);
+        self.patch_app(&json!({"operation": {"info": info, "sync": operation}})).await;
+        let app = self.until("through with the operation", |app| {
+            let ended = app.status.operation_state.as_ref().is_some_and(|it| {
+                it.finished_at.is_some() && it.operation.info.iter().any(|it| it.value == number)
+            });
+            app.operation.is_none() && ended
+        });
+        app.await.status.operation_state.expect("it ended")
+    }
+
+    /// Applies on the server, as another manager and by force.
+    pub(crate) fn apply_as(&self, manager: &str, manifest: &Value) {
+        let file = self.world.folder.path().join(format!("{}.json", self.name));
+        std::fs::write(&file, manifest.to_string()).expect("a manifest on disk");
+        let manager = format!("--field-manager={manager}");
+        let file = file.display().to_string();
+        let how = ["apply", "--server-side", "--force-conflicts", "--validate=false"];
+        self.world.kubectl(&[&how[..], &["-n", self.name, &manager, "-f", &file]].concat());
     }
 
     /// Waits until this test's Application is as wanted, and returns it.

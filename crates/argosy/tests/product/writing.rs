@@ -1,25 +1,11 @@
 //! How objects are written: as kubectl would, or as the options say.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use testkit::git::Repo;
 
-use crate::world::{Test, config_map, shared};
+use crate::world::{config_map, shared};
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-
-/// Asks for a sync and waits for its end. `number` tells it from the others.
-async fn sync(it: &Test<'_>, number: u8, operation: Value) -> api::OperationState {
-    let number = number.to_string();
-    let info = json!([{"name": "number", "value": number}]);
-    it.patch_app(&json!({"operation": {"info": info, "sync": operation}})).await;
-    let app = it.until("through with the operation", |app| {
-        let ended = app.status.operation_state.as_ref().is_some_and(|it| {
-            it.finished_at.is_some() && it.operation.info.iter().any(|it| it.value == number)
-        });
-        app.operation.is_none() && ended
-    });
-    app.await.status.operation_state.expect("it ended")
-}
 
 fn messages(state: &api::OperationState) -> Vec<&str> {
     let results = &state.sync_result.as_ref().expect("results").resources;
@@ -32,14 +18,14 @@ async fn an_ordinary_sync_applies_as_kubectl_does() {
     let repo = Repo::new();
     repo.commit(&[("app/m.yaml", &config_map("m", "a", "1"))]);
     it.create(&it.application(&repo)).await;
-    let state = sync(&it, 1, json!({})).await;
+    let state = it.sync(1, json!({})).await;
     assert_eq!(messages(&state), ["configmap/m created"]);
     let live = it.get("v1", "ConfigMap", "m").await.expect("it was applied");
     assert!(live.annotation(LAST_APPLIED).is_some_and(|it| it.ends_with("}\n")));
 
     it.patch("v1", "ConfigMap", "m", &json!({"data": {"a": "2", "theirs": "x"}})).await;
     it.until("OutOfSync", |app| app.status.sync.status == "OutOfSync").await;
-    let state = sync(&it, 2, json!({})).await;
+    let state = it.sync(2, json!({})).await;
     assert_eq!(messages(&state), ["configmap/m configured"]);
     let live = it.get("v1", "ConfigMap", "m").await.expect("it is there");
     assert_eq!(live.at(&["data"]), Some(&json!({"a": "1", "theirs": "x"})));
@@ -52,14 +38,14 @@ async fn a_server_side_sync_takes_over_what_was_applied_on_the_client() {
     let two = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata: {a: \"1\", b: \"2\"}\n";
     repo.commit(&[("app/m.yaml", two)]);
     it.create(&it.application(&repo)).await;
-    sync(&it, 1, json!({})).await;
+    it.sync(1, json!({})).await;
 
     repo.commit(&[("app/m.yaml", &config_map("m", "a", "1"))]);
     it.until("OutOfSync", |app| app.status.sync.status == "OutOfSync").await;
     it.patch_app(&json!({"metadata": {"annotations": {
         "argocd.argoproj.io/client-side-apply-migration-manager": "argocd-controller"}}}))
         .await;
-    let state = sync(&it, 2, json!({"syncOptions": ["ServerSideApply=true"]})).await;
+    let state = it.sync(2, json!({"syncOptions": ["ServerSideApply=true"]})).await;
     assert_eq!(messages(&state), ["configmap/m serverside-applied"]);
     let live = it.get("v1", "ConfigMap", "m").await.expect("it is there");
     assert_eq!(live.at(&["data"]), Some(&json!({"a": "1"})));
@@ -72,9 +58,9 @@ async fn a_replaced_object_keeps_nothing_of_others() {
     repo.commit(&[("app/m.yaml", &config_map("m", "a", "1"))]);
     it.create(&it.application(&repo)).await;
     let replace = || json!({"syncOptions": ["Replace=true"]});
-    assert_eq!(messages(&sync(&it, 1, replace()).await), ["configmap/m created"]);
+    assert_eq!(messages(&it.sync(1, replace()).await), ["configmap/m created"]);
     it.patch("v1", "ConfigMap", "m", &json!({"data": {"theirs": "x"}})).await;
-    assert_eq!(messages(&sync(&it, 2, replace()).await), ["configmap/m replaced"]);
+    assert_eq!(messages(&it.sync(2, replace()).await), ["configmap/m replaced"]);
     let live = it.get("v1", "ConfigMap", "m").await.expect("it is there");
     assert_eq!(live.at(&["data"]), Some(&json!({"a": "1"})));
 }
@@ -86,14 +72,14 @@ async fn a_change_that_the_server_refuses_can_be_forced() {
     let repo = Repo::new();
     repo.commit(&[("app/m.yaml", &map("1"))]);
     it.create(&it.application(&repo)).await;
-    sync(&it, 1, json!({})).await;
+    it.sync(1, json!({})).await;
     repo.commit(&[("app/m.yaml", &map("2"))]);
     it.until("OutOfSync", |app| app.status.sync.status == "OutOfSync").await;
 
-    let refused = sync(&it, 2, json!({})).await;
+    let refused = it.sync(2, json!({})).await;
     assert_eq!(refused.phase, "Failed");
     assert!(messages(&refused)[0].contains("ConfigMap \"m\" is invalid"), "{refused:?}");
-    let forced = sync(&it, 3, json!({"syncStrategy": {"apply": {"force": true}}})).await;
+    let forced = it.sync(3, json!({"syncStrategy": {"apply": {"force": true}}})).await;
     assert_eq!(forced.phase, "Succeeded");
     let live = it.get("v1", "ConfigMap", "m").await.expect("it is there");
     assert_eq!(live.at(&["data"]), Some(&json!({"a": "2"})));
@@ -120,7 +106,7 @@ spec:
         "apiVersion: harbour.example/v1\nkind: Dinghy\nmetadata: {name: d}\nspec: {oars: 2}\n";
     repo.commit(&[("app/definition.yaml", definition), ("app/dinghy.yaml", dinghy)]);
     it.create(&it.application(&repo)).await;
-    let state = sync(&it, 1, json!({})).await;
+    let state = it.sync(1, json!({})).await;
     assert_eq!(
         messages(&state),
         [

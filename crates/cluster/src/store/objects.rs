@@ -11,6 +11,7 @@ use std::sync::Arc;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use object::{GroupKind, ResourceKey};
 
+use crate::field_sets::WishCount;
 use crate::sighting::{Sighting, Uid};
 
 /// Where an entry is.
@@ -35,6 +36,8 @@ pub(super) struct Entry {
     pub(super) owners: Box<[Uid]>,
     pub(super) application: Option<Arc<str>>,
     pub(super) body: Option<Arc<[u8]>>,
+    /// How many wishes for field sets the body fulfils.
+    pub(super) wishes: WishCount,
 }
 
 #[derive(Default)]
@@ -141,6 +144,7 @@ impl Objects {
             owners: seen.owners.into(),
             application: seen.application.map(|it| self.application(&it)),
             body: seen.body,
+            wishes: seen.wishes,
         };
         let slot = self.free.pop().unwrap_or_else(|| {
             self.entries.push(None);
@@ -169,6 +173,7 @@ impl Objects {
         entry.owners = seen.owners.into();
         entry.application = application;
         entry.body = seen.body;
+        entry.wishes = seen.wishes;
         self.link(slot);
     }
 

@@ -5,6 +5,7 @@
 //! `!` after the name where nobody tracks it.
 
 use super::*;
+use crate::field_sets::{FieldSetWish, FieldSets};
 
 struct Script {
     store: Store,
@@ -38,6 +39,7 @@ fn sighting(text: &str) -> Sighting {
         owners: Vec::new(),
         application: (!untracked).then(|| "web".to_owned()),
         body: (!untracked).then(|| body.into_bytes().into()),
+        wishes: 0,
     }
 }
 
@@ -89,10 +91,15 @@ impl Script {
         }
     }
 
+    /// What `web` has, `later` and with a grace.
+    fn live(&self, wanted: &[ResourceKey], later: Duration, grace: Duration) -> Live {
+        self.store.live("web", wanted, &KeptFieldSets::default(), self.begin + later, grace)
+    }
+
     /// What `web` has, and what was told since the last `quiet`.
     #[track_caller]
     fn check(self, has: &str, told: &str) {
-        let live = self.store.live("web", &[], self.begin, Duration::ZERO);
+        let live = self.live(&[], Duration::ZERO, Duration::ZERO);
         let has_now =
             live.objects.iter().map(|(key, it)| format!("{}={}", key.name, it.resource_version));
         assert_eq!(has_now.collect::<Vec<_>>().join(" "), has, "what it has");
@@ -182,10 +189,29 @@ fn a_stopped_watch_takes_its_objects_along_and_is_heard_no_more() {
 #[test]
 fn an_object_that_nobody_tracks_is_known_by_key_and_told_to_nobody() {
     let script = Script::new().run("list\n applied a!=3\n listed 5");
-    let live = script.store.live("web", &[key("a"), key("missing")], script.begin, Duration::ZERO);
+    let live = script.live(&[key("a"), key("missing")], Duration::ZERO, Duration::ZERO);
     assert_eq!(live.unknown, BTreeSet::from([key("a")]));
     assert_eq!(script.store.known(&key("a")).expect("known").resource_version, "3");
     script.check("", "");
+}
+
+#[test]
+fn a_body_without_a_field_set_wished_for_since_is_unknown_until_it_was_read_again() {
+    let mut script = Script::new().run("list\n applied a=3\n listed 5");
+    let sets = FieldSets::of("us".into());
+    let wish =
+        FieldSetWish { group: "*".into(), kind: "ConfigMap".into(), manager: "scaler".into() };
+    sets.wish([wish]);
+    let kept = sets.kept();
+    let live = |store: &Store| store.live("web", &[], &kept, Instant::now(), Duration::ZERO);
+    assert_eq!(live(&script.store).unknown, BTreeSet::from([key("a")]));
+
+    let read = |text: &str| Sighting { wishes: kept.count(), ..sighting(text) };
+    script.store.read_again(&config_map(), &read("a=2"));
+    assert_eq!(live(&script.store).unknown, BTreeSet::from([key("a")]), "that was another state");
+    script.store.read_again(&config_map(), &read("a=3"));
+    assert!(live(&script.store).objects.contains_key(&key("a")));
+    script.check("a=3", "a");
 }
 
 #[test]
@@ -197,8 +223,7 @@ fn an_object_that_is_no_longer_tracked_is_told_to_whom_it_was_tracked_by() {
 fn a_kind_that_is_not_watched_is_unknown_rather_than_missing() {
     let script = Script::new();
     let secret = ResourceKey::new(&GroupKind::new("", "Secret"), "n", "a");
-    let live =
-        script.store.live("web", std::slice::from_ref(&secret), script.begin, Duration::ZERO);
+    let live = script.live(std::slice::from_ref(&secret), Duration::ZERO, Duration::ZERO);
     assert_eq!(live.unknown, BTreeSet::from([secret]));
 }
 
@@ -206,7 +231,7 @@ fn a_kind_that_is_not_watched_is_unknown_rather_than_missing() {
 #[track_caller]
 fn check_doubt(script: &str, later: Duration, expect: Option<&Continuity>) {
     let script = Script::new().run(script);
-    let live = script.store.live("web", &[key("a")], script.begin + later, Duration::from_secs(3));
+    let live = script.live(&[key("a")], later, Duration::from_secs(3));
     assert_eq!(live.unverified.first().map(|it| &it.continuity), expect);
 }
 

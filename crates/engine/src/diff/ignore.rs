@@ -18,7 +18,21 @@ use crate::finding::{Concern, Finding};
 /// All rules that concern one application.
 #[derive(Clone, Debug, Default)]
 pub struct Ignoring {
+    /// Those that somebody asked for, then those that always hold.
     rules: Vec<Rule>,
+    /// How many of them somebody asked for.
+    asked_for: usize,
+}
+
+/// A manager whose fields are not looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrustedManager<'r> {
+    /// On objects of this API group, as a glob.
+    pub group: &'r str,
+    /// On objects of this kind, as a glob.
+    pub kind: &'r str,
+    /// Its name.
+    pub manager: &'r str,
 }
 
 /// Which objects' status the cluster alone decides on
@@ -64,6 +78,7 @@ impl Ignoring {
         let mut findings = Vec::new();
         let mut rules: Vec<Rule> =
             of_app.iter().chain(of_settings).map(|it| Rule::read(it, &mut findings)).collect();
+        let asked_for = rules.len();
         let pointers = |paths: &[&[&str]]| -> Vec<Vec<String>> {
             paths.iter().map(|path| path.iter().map(|it| (*it).to_owned()).collect()).collect()
         };
@@ -85,7 +100,31 @@ impl Ignoring {
             )),
             StatusOf::None => {}
         }
-        (Self { rules }, findings)
+        (Self { rules, asked_for }, findings)
+    }
+
+    /// Does a user's rule say anything beyond what always holds?
+    #[must_use]
+    pub fn is_asked_for(&self) -> bool {
+        self.asked_for > 0
+    }
+
+    /// What always holds: the rules of nobody but the status.
+    #[must_use]
+    pub(super) fn always(&self) -> Self {
+        Self { rules: self.rules[self.asked_for..].to_vec(), asked_for: 0 }
+    }
+
+    /// Whose fields are trusted on which kinds: `managedFields` of these must be
+    /// at hand to compare.
+    pub fn trusted(&self) -> impl Iterator<Item = TrustedManager<'_>> {
+        self.rules.iter().flat_map(|rule| {
+            rule.managers.iter().map(|manager| TrustedManager {
+                group: &rule.group,
+                kind: &rule.kind,
+                manager,
+            })
+        })
     }
 
     /// Takes what is ignored by pointer or expression out of one side.

@@ -1,0 +1,79 @@
+//! What counts as a difference, and what a sync writes where it does not.
+
+use object::Object;
+use serde_json::{Value, json};
+use testkit::git::Repo;
+
+use crate::world::{Test, config_map, deployment, shared};
+
+async fn until_compared(it: &Test<'_>, status: &str) {
+    it.until(status, |app| app.status.sync.status == status).await;
+}
+
+fn history_limit(deployment: Option<&Object>) -> Option<i64> {
+    deployment?.integer(&["spec", "revisionHistoryLimit"])
+}
+
+#[tokio::test]
+async fn fields_of_a_trusted_manager_do_not_count_and_are_left_alone_where_that_was_asked_for() {
+    let it = shared().test("trusted-manager").await;
+    let repo = Repo::new();
+    let web = deployment("web", 0, "web:1").replace("replicas: 1", "revisionHistoryLimit: 3");
+    repo.commit(&[("app/web.yaml", &web)]);
+    it.create(&it.application(&repo)).await;
+    let server_side = || json!({"syncOptions": ["ServerSideApply=true"]});
+    it.sync(1, server_side()).await;
+    until_compared(&it, "Synced").await;
+
+    let tuned = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {"revisionHistoryLimit": 1}});
+    it.apply_as("tuner", &tuned);
+    until_compared(&it, "OutOfSync").await;
+    it.patch_app(&json!({"spec": {"ignoreDifferences": [
+        {"group": "apps", "kind": "Deployment", "managedFieldsManagers": ["tuner"]}]}}))
+        .await;
+    until_compared(&it, "Synced").await;
+
+    it.sync(2, server_side()).await;
+    let live = it.get("apps/v1", "Deployment", "web").await;
+    assert_eq!(history_limit(live.as_ref()), Some(3), "a sync writes what git says");
+
+    it.apply_as("tuner", &tuned);
+    it.sync(3, json!({"syncOptions": ["RespectIgnoreDifferences=true"]})).await;
+    let live = it.get("apps/v1", "Deployment", "web").await;
+    assert_eq!(history_limit(live.as_ref()), Some(1), "unless it respects what is ignored");
+    until_compared(&it, "Synced").await;
+}
+
+/// Drifts a ConfigMap in a way that `rule` ignores, then in one that it does not.
+async fn check_ignored(name: &'static str, rule: Value) {
+    let it = shared().test(name).await;
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &config_map("m", "theirs", "1"))]);
+    let mut app = it.application(&repo);
+    app["spec"]["ignoreDifferences"] = json!([rule]);
+    it.create(&app).await;
+    it.sync(1, json!({})).await;
+
+    it.patch("v1", "ConfigMap", "m", &json!({"data": {"theirs": "2"}})).await;
+    let app = it.sync(2, json!({"syncOptions": ["RespectIgnoreDifferences=true"]})).await;
+    let results = app.sync_result.expect("results").resources;
+    assert_eq!(results[0].message, "configmap/m unchanged");
+    until_compared(&it, "Synced").await;
+
+    repo.commit(&[("app/m.yaml", &config_map("m", "ours", "1"))]);
+    until_compared(&it, "OutOfSync").await;
+}
+
+#[tokio::test]
+async fn differences_are_ignored_by_pointer() {
+    let rule = json!({"kind": "ConfigMap", "jsonPointers": ["/data/theirs"]});
+    check_ignored("ignored-by-pointer", rule).await;
+}
+
+#[tokio::test]
+async fn differences_are_ignored_by_jq_path() {
+    let rule =
+        json!({"kind": "ConfigMap", "jqPathExpressions": [".data | .[\"theirs\"]?"]});
+    check_ignored("ignored-by-jq", rule).await;
+}
