@@ -7,6 +7,7 @@ mod bless;
 mod codegen;
 mod demo;
 mod dev;
+mod fuzz;
 mod guestbook;
 mod oracle;
 mod product;
@@ -22,7 +23,7 @@ struct Chore {
     run: fn(&[String]) -> anyhow::Result<()>,
 }
 
-const CHORES: [Chore; 8] = [
+const CHORES: [Chore; 9] = [
     Chore { name: "test", about: "everything a change must pass", run: test::run },
     Chore {
         name: "demo",
@@ -45,6 +46,11 @@ const CHORES: [Chore; 8] = [
         name: "oracle",
         about: "hold ours against the real program: `oracle helm` [--bless | --bench]",
         run: oracle::run,
+    },
+    Chore {
+        name: "fuzz",
+        about: "search for inputs that break a reader [TARGET…] [--seconds N]",
+        run: fuzz::run,
     },
     Chore {
         name: "dev",

@@ -12,7 +12,7 @@ use crate::shell::{cargo, output, root};
 
 /// What each crate may depend on among ours. Arrows point down only; a crate
 /// that is not listed here may not exist.
-const ARROWS: [(&str, &[&str]); 21] = [
+const ARROWS: [(&str, &[&str]); 22] = [
     ("gocompat", &[]),
     ("object", &["gocompat"]),
     ("api", &[]),
@@ -54,6 +54,7 @@ const ARROWS: [(&str, &[&str]); 21] = [
         ],
     ),
     ("settings", &["api", "cluster", "gocompat", "object", "rbac"]),
+    ("fuzz", &["engine", "gocompat", "helm", "kustomize", "lua", "object"]),
     ("devcluster", &[]),
     ("testkit", &["api", "cluster", "devcluster", "object"]),
     ("xtask", &["api", "devcluster"]),

@@ -372,11 +372,8 @@ mod tests {
         let object = json!({"metadata": {"labels": {"app": "web"}, "managedFields": [
             {"manager": "them", "f": 1}, {"manager": "us", "f": 2}, {"manager": "trusted", "f": 3}]}});
         let lens = lens();
-        let wish = FieldSetWish {
-            group: "*".into(),
-            kind: "ConfigMap".into(),
-            manager: "trusted".into(),
-        };
+        let wish =
+            FieldSetWish { group: "*".into(), kind: "ConfigMap".into(), manager: "trusted".into() };
         lens.field_sets.wish([wish]);
         let bytes = object.to_string();
         let seen = Sighting::read(&config_map(), bytes.as_bytes(), &lens).expect("an object");

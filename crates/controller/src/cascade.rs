@@ -142,9 +142,10 @@ impl Doomed<'_> {
         let settings = self.controller.settings();
         let mut live = self.live.clone();
         live.retain(|_, it| !deletion_hooks::is_deletion_hook(it));
-        match engine::cascade::next(&live, instance, &tracked_by(&settings.tracking)) {
+        match engine::cascade::next(&live, self.app, instance, &tracked_by(&settings.tracking)) {
             CascadeStep::Done => self.without(finalizer).await,
-            CascadeStep::Wait(_) => None,
+            // An annotation of the Application brings the confirmation, and wakes us.
+            CascadeStep::Wait(_) | CascadeStep::AwaitConfirmation(_) => None,
             CascadeStep::Delete(keys) => {
                 let propagation = if finalizer.ends_with("/background") {
                     Propagation::Background

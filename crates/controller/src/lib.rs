@@ -10,6 +10,7 @@ mod cascade;
 mod clusters;
 mod deletion_hooks;
 mod destinations;
+mod dry_runs;
 mod events;
 mod health;
 mod healths;
@@ -53,6 +54,7 @@ pub use state::{ManagedResource, State};
 
 use apps::Apps;
 use destinations::Destinations;
+use dry_runs::DryRuns;
 use events::Events;
 use healths::Healths;
 use level::Level;
@@ -108,6 +110,7 @@ pub struct Controller {
     destinations: Arc<Destinations>,
     projects: Projects,
     bodies: Bodies,
+    dry_runs: DryRuns,
     healths: Healths,
     events: Events,
     metrics: Metrics,
@@ -135,6 +138,7 @@ impl Controller {
             destinations,
             projects: Projects::new(),
             bodies: Bodies::default(),
+            dry_runs: DryRuns::default(),
             healths: Healths::default(),
             events: Events::new(),
             last_poll: RwLock::new(Instant::now()),

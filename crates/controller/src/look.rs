@@ -15,8 +15,8 @@ use api::{
 use cluster::{ApiKind, Cluster, Continuity, FieldSetWish, Kinds, Known, Live};
 use engine::status::compared_to;
 use engine::{
-    Comparing, Comparison, Concern, Facts, Finding, Rules, Scope, TrackedBy, compare,
-    defined_scopes, observe, wanted_keys,
+    Answers, Comparing, Comparison, Concern, Facts, Finding, Rules, Scope, TrackedBy, compare,
+    defined_scopes, observe, questions, wanted_keys,
 };
 use object::{GroupKind, Object, ResourceKey};
 use render::tracking::{Tracking, TrackingMethod};
@@ -53,6 +53,8 @@ pub(crate) struct Seen {
     pub(crate) may_pass: bool,
     /// The cluster is out of sight, so briefly that nothing should be said yet.
     pub(crate) out_of_sight: bool,
+    /// What is remembered of earlier looks does not count.
+    pub(crate) trusts_nothing: bool,
 }
 
 impl Seen {
@@ -109,6 +111,7 @@ pub(crate) async fn look(controller: &Controller, app: &Application, at: &At) ->
         findings: Vec::new(),
         may_pass: false,
         out_of_sight: false,
+        trusts_nothing: matches!(at, At::Target(level) if level.at_least_for(app) == Level::Hard),
     };
     let destination = match controller.destinations.find(&app.spec.destination) {
         Ok(destination) => destination,
@@ -157,30 +160,49 @@ pub(crate) async fn look_again(controller: &Controller, app: &Application, seen:
 }
 
 async fn observe_and_compare(controller: &Controller, seen: &mut Seen, rendered: bool) {
-    let (Some(cluster), Some(permit)) = (&seen.cluster, &seen.permit) else { return };
+    let (Some(cluster), Some(permit)) = (seen.cluster.clone(), &seen.permit) else { return };
     let wanted = wanted_keys(&seen.want, &seen.facts);
     cluster.keep_field_sets(trusted_field_sets(&seen.comparing));
-    let live = live_objects(cluster, &seen.facts.instance, &wanted).await;
-    let health = KindRules { settings: &seen.settings, now: controller.now() };
-    let rules = Rules { health: &health, comparing: &seen.comparing };
-    match live {
+    let mut live = match live_objects(&cluster, &seen.facts.instance, &wanted).await {
+        Ok(live) => live,
         Err(blind) => {
             seen.out_of_sight = blind.briefly;
             seen.may_pass = true;
             seen.findings.push(Finding::new(Concern::Comparison, blind.why));
+            return;
         }
-        Ok(mut live) if rendered => {
-            permit.filter(&mut live);
-            let (mut comparison, findings) = compare(seen.want.clone(), live, rules, &seen.facts);
-            permit.mark_denied(&mut comparison);
-            seen.comparison = Some(comparison);
-            seen.findings.extend(findings);
-        }
-        Ok(mut live) => {
-            permit.filter(&mut live);
-            seen.comparison = Some(observe(live, rules, &seen.facts));
-        }
+    };
+    permit.filter(&mut live);
+    if rendered {
+        ask_server(controller, &cluster, &live, seen).await;
     }
+    let health = KindRules { settings: &seen.settings, now: controller.now() };
+    let rules = Rules { health: &health, comparing: &seen.comparing };
+    if !rendered {
+        seen.comparison = Some(observe(live, rules, &seen.facts));
+        return;
+    }
+    let (mut comparison, findings) = compare(seen.want.clone(), live, rules, &seen.facts);
+    if let Some(permit) = &seen.permit {
+        permit.mark_denied(&mut comparison);
+    }
+    seen.comparison = Some(comparison);
+    seen.findings.extend(findings);
+}
+
+/// Asks what applying would do, where only the API server can tell.
+async fn ask_server(
+    controller: &Controller,
+    cluster: &Cluster,
+    live: &BTreeMap<ResourceKey, Object>,
+    seen: &mut Seen,
+) {
+    let questions = questions(&seen.want, live, &seen.comparing, &seen.facts);
+    let anew = std::mem::take(&mut seen.trusts_nothing);
+    let at_once = controller.options.parallel_writes;
+    let asked = controller.dry_runs.ask(cluster, questions, live, anew, at_once).await;
+    seen.may_pass |= asked.may_pass;
+    seen.facts.answers = asked.answers;
 }
 
 /// The field sets that tell what trusted managers set.
@@ -385,6 +407,7 @@ fn facts(
         scopes: defined_scopes(want).chain(want.iter().filter_map(scope)).collect(),
         versions: served_versions(&kinds, want),
         api_versions: served_api_versions(&kinds, want),
+        answers: Answers::new(),
     }
 }
 

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use api::ResourceIgnoreDifferences;
 use cluster::{Exclusions, StoreOptions, Tagged};
-use engine::CompareSettings;
 use engine::diff::ignore::StatusOf;
 use engine::project::inherit::GlobalProject;
+use engine::{CompareSettings, KnownType};
 use gocompat::glob;
 use object::GroupKind;
 use render::tracking::{Tracking, TrackingMethod};
@@ -56,7 +56,10 @@ impl Settings {
                     IgnoreStatus::Crds => StatusOf::Definitions,
                     IgnoreStatus::None => StatusOf::None,
                 },
+                known_types: known_types(&all.resources),
                 ignores_aggregated_roles: all.resources.compare.ignore_aggregated_roles,
+                asks_server: all.resources.compare.server_side_diff
+                    || all.params.flag("controller.diff.server.side") == Some(true),
                 instance_label: (!by_label).then(|| tracking.label_key.clone()),
             },
             tracking,
@@ -123,6 +126,16 @@ fn global_project(written: &settings::GlobalProject) -> GlobalProject {
         project_name: written.project_name.clone(),
         label_selector: written.label_selector.clone(),
     }
+}
+
+fn known_types(resources: &Resources) -> Vec<KnownType> {
+    let of_kind = |(kind, written): (&String, &settings::resources::ResourceOverride)| {
+        let (group, name) = kind.split_once('/').unwrap_or(("", kind));
+        let kind = GroupKind::new(group, name);
+        let fields = written.known_type_fields.clone().into_iter();
+        fields.map(move |it| KnownType { kind: kind.clone(), field: it.field, type_name: it.kind })
+    };
+    resources.overrides.iter().flat_map(of_kind).collect()
 }
 
 /// The ignored fields of every kind, as an Application would write them.

@@ -2,7 +2,7 @@
 //! resource tree, its cluster. Nothing is stored for them; a look is cheap
 //! because renders are remembered and the live side is in memory.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::{
@@ -10,7 +10,7 @@ use api::{
 };
 use engine::diff::hide::hide_secrets;
 use engine::marks::{Role, role};
-use engine::{Comparing, Comparison, Finding, diff};
+use engine::{Finding, Sides, diff};
 use object::{Object, ResourceKey};
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ use crate::Controller;
 use crate::destinations::{Destination, DestinationError};
 use crate::health::KindRules;
 use crate::level::Level;
-use crate::look::{At, look};
+use crate::look::{At, Seen, look};
 
 /// Both sides of an Application, as last compared.
 #[derive(Clone, Debug)]
@@ -54,13 +54,7 @@ impl Controller {
     /// Looks at both sides of an Application.
     pub async fn compared(&self, app: &Application) -> State {
         let seen = look(self, app, &At::Target(Level::Live)).await;
-        let comparison = seen.comparison.unwrap_or_default();
-        let (comparing, _) = Comparing::of(app, &seen.settings.comparing);
-        State {
-            revisions: seen.revisions,
-            resources: managed(&comparison, &comparing, &seen.settings.masked_annotations),
-            findings: seen.findings,
-        }
+        State { resources: managed(&seen), revisions: seen.revisions, findings: seen.findings }
     }
 
     /// The resource tree of an Application.
@@ -106,18 +100,14 @@ impl Controller {
     }
 }
 
-fn managed(
-    comparison: &Comparison,
-    comparing: &Comparing,
-    masked_annotations: &BTreeSet<String>,
-) -> Vec<ManagedResource> {
+fn managed(seen: &Seen) -> Vec<ManagedResource> {
     let resource = |(key, compared): (&ResourceKey, &engine::Compared)| {
         let mut want = compared.pair.want().cloned();
         let mut live = compared.pair.live().cloned();
-        hide_secrets(want.as_mut(), live.as_mut(), masked_annotations);
+        hide_secrets(want.as_mut(), live.as_mut(), &seen.settings.masked_annotations);
         let (normalized_live, predicted_live) = match (&want, &live) {
             (Some(want), Some(live)) => {
-                let sides = diff::sides(want, live, comparing);
+                let sides = sides(key, want, live, seen);
                 (Object::from_value(sides.live).ok(), Object::from_value(sides.predicted).ok())
             }
             _ => (live.clone(), want.clone()),
@@ -132,7 +122,19 @@ fn managed(
             predicted_live: predicted_live.map(without_field_sets),
         }
     };
-    comparison.items.iter().map(resource).collect()
+    let items = seen.comparison.iter().flat_map(|it| &it.items);
+    items.map(resource).collect()
+}
+
+/// As they were compared. Of a Secret the API server's answer is not shown,
+/// since its values are in it.
+fn sides(key: &ResourceKey, want: &Object, live: &Object, seen: &Seen) -> Sides {
+    let answer = seen.facts.answers.get(key).and_then(|it| it.as_ref().ok());
+    let answer = answer.filter(|_| !key.group_kind().is("", "Secret"));
+    let answered = answer.zip(seen.comparing.asks_server).and_then(|(answer, webhooks)| {
+        diff::answered_sides(answer, live, webhooks, &seen.comparing).ok()
+    });
+    answered.unwrap_or_else(|| diff::sides(want, live, &seen.comparing))
 }
 
 /// Nobody reads them, and they are half of an object.

@@ -28,7 +28,13 @@ pub struct Facts {
     pub versions: BTreeMap<GroupKind, Vec<String>>,
     /// Those `group/version`s that occur and are served.
     pub api_versions: BTreeSet<String>,
+    /// What the API server answered to the [`questions`].
+    pub answers: Answers,
 }
+
+/// What the API server would store if git's object were applied, or why it would
+/// not.
+pub type Answers = BTreeMap<ResourceKey, Result<Object, String>>;
 
 /// What a cluster has in place of a kind that it does not serve.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,7 +144,7 @@ pub fn compare(
         .map(|(key, pair)| {
             warn_if_shared(&key, &pair, facts, &mut findings);
             let compared = Compared {
-                verdict: judge(&key, &pair, rules, &facts.tracked_by),
+                verdict: judge(&key, &pair, rules.comparing, facts, &mut findings),
                 health: pair.live().and_then(|live| health(live, rules.health)),
                 pair,
             };
@@ -200,6 +206,29 @@ pub fn observe(live: BTreeMap<ResourceKey, Object>, rules: Rules<'_>, facts: &Fa
         .filter(|(key, object)| marks::belongs_to(object, key, &facts.instance, &facts.tracked_by));
     let items = tracked.map(|(key, live)| (key, judged(live))).collect();
     Comparison { items, ..Comparison::default() }
+}
+
+/// What the API server must be asked before comparing: the objects of git, as
+/// they would be applied, whose effect is not plain.
+#[must_use]
+pub fn questions(
+    want: &[Object],
+    live: &BTreeMap<ResourceKey, Object>,
+    comparing: &Comparing,
+    facts: &Facts,
+) -> BTreeMap<ResourceKey, Object> {
+    if comparing.asks_server.is_none() {
+        return BTreeMap::new();
+    }
+    let members = want.iter().filter(|it| marks::role(it) == Role::Member);
+    let unsettled = members.filter_map(|object| {
+        let key = scoped_key(object, facts);
+        let live = live.get(&key)?;
+        let mut object = object.clone();
+        place(&mut object, &key);
+        (!diff::is_settled(&object, live, comparing)).then_some((key, object))
+    });
+    unsettled.collect()
 }
 
 /// The scopes of the kinds that custom resource definitions among `want` define,
@@ -318,14 +347,29 @@ fn warn_if_shared(key: &ResourceKey, pair: &Pair, facts: &Facts, findings: &mut 
     }
 }
 
-fn judge(key: &ResourceKey, pair: &Pair, rules: Rules<'_>, tracked_by: &TrackedBy) -> Verdict {
+fn judge(
+    key: &ResourceKey,
+    pair: &Pair,
+    comparing: &Comparing,
+    facts: &Facts,
+    findings: &mut Vec<Finding>,
+) -> Verdict {
     match pair {
         Pair::Missing { .. } => Verdict::OutOfSync(Vec::new()),
-        Pair::Both { want, live } => judge_both(want, live, rules.comparing),
+        Pair::Both { want, live } => {
+            let answer = facts.answers.get(key);
+            judge_both(want, live, answer, comparing).unwrap_or_else(|why| {
+                let message = format!(
+                    "Failed to compare desired state to live state: server-side diff of {key}: {why}"
+                );
+                findings.push(Finding::about(Concern::Comparison, key.clone(), message));
+                Verdict::Unknown
+            })
+        }
         // A copied tracking id adopts nothing: a controller that clones an
         // object's annotations must not get its clone deleted.
         Pair::Extra { live }
-            if !marks::tracking(live, tracked_by).is_some_and(|it| it.is_for(key)) =>
+            if !marks::tracking(live, &facts.tracked_by).is_some_and(|it| it.is_for(key)) =>
         {
             Verdict::NotJudged
         }
@@ -334,16 +378,32 @@ fn judge(key: &ResourceKey, pair: &Pair, rules: Rules<'_>, tracked_by: &TrackedB
     }
 }
 
-fn judge_both(want: &Object, live: &Object, comparing: &Comparing) -> Verdict {
+/// Both sides judged, or why the API server's answer is of no use.
+fn judge_both(
+    want: &Object,
+    live: &Object,
+    answer: Option<&Result<Object, String>>,
+    comparing: &Comparing,
+) -> Result<Verdict, String> {
     if diff::is_settled(want, live, comparing) {
-        return Verdict::Synced;
+        return Ok(Verdict::Synced);
     }
-    let differences = diff::sides(want, live, comparing).differences();
-    match differences.is_empty() {
-        false => Verdict::OutOfSync(differences),
-        true if diff::is_something_ignored(want, live, comparing) => Verdict::Tolerated,
-        true => Verdict::Synced,
+    let sides = |comparing: &Comparing| match (answer, comparing.asks_server) {
+        (Some(answer), Some(webhooks)) => {
+            let answer = answer.as_ref().map_err(String::clone)?;
+            diff::answered_sides(answer, live, webhooks, comparing).map_err(|it| it.to_string())
+        }
+        _ => Ok(diff::sides(want, live, comparing)),
+    };
+    let differences = sides(comparing)?.differences();
+    if !differences.is_empty() {
+        return Ok(Verdict::OutOfSync(differences));
     }
+    let is_tolerant = match comparing.strictly() {
+        Some(strictly) => sides(&strictly)?.differ(),
+        None => false,
+    };
+    Ok(if is_tolerant { Verdict::Tolerated } else { Verdict::Synced })
 }
 
 #[cfg(test)]
@@ -352,6 +412,7 @@ mod tests {
 
     use super::*;
     use crate::diff::ignore::{Ignoring, StatusOf};
+    use crate::diff::server_side::Webhooks;
     use crate::health::BuiltinOnly;
 
     fn facts() -> Facts {
@@ -480,9 +541,8 @@ mod tests {
             api_versions: ["shipping.io/v1alpha1".to_owned()].into(),
             ..facts()
         };
-        let want = object(
-            json!({"apiVersion": api_version, "kind": "Crate", "metadata": {"name": "c"}}),
-        );
+        let want =
+            object(json!({"apiVersion": api_version, "kind": "Crate", "metadata": {"name": "c"}}));
         let kind = want.group_version_kind();
         let rules = Rules { health: &BuiltinOnly, comparing: &Comparing::default() };
         let (comparison, _) = compare(vec![want], BTreeMap::new(), rules, &facts);
@@ -508,7 +568,58 @@ mod tests {
         let rule = serde_json::from_value(rule).expect("a rule");
         let (ignoring, _) = Ignoring::of(&[rule], &[], StatusOf::All);
         let comparing = Comparing { ignoring, ..Comparing::default() };
-        assert_eq!(judge_both(&map("1"), &map("2"), &comparing), Verdict::Tolerated);
-        assert_eq!(judge_both(&map("1"), &map("1"), &comparing), Verdict::Synced);
+        let judged = |live: &Object| judge_both(&map("1"), live, None, &comparing);
+        assert_eq!(judged(&map("2")), Ok(Verdict::Tolerated));
+        assert_eq!(judged(&map("1")), Ok(Verdict::Synced));
+    }
+
+    /// Judges a ConfigMap whose live value is `live`, git's is `1`, and whose
+    /// value after a dry run would be `answer`.
+    #[track_caller]
+    fn check_answer(live: &str, answer: Option<Result<&str, &str>>, expect: Result<&str, &str>) {
+        let map = |value: &str| {
+            let mut map = config_map("a", "app:/ConfigMap:web/a");
+            map.fields_mut().insert("data".into(), json!({"k": value}));
+            map
+        };
+        let comparing = Comparing { asks_server: Some(Webhooks::Included), ..Comparing::default() };
+        let live = BTreeMap::from([(map(live).key(), map(live))]);
+        let asked = questions(&[map("1")], &live, &comparing, &facts());
+        assert_eq!(asked.contains_key(&map("1").key()), answer.is_some(), "is it asked?");
+        let answer = answer.map(|it| it.map(map).map_err(str::to_owned));
+        let facts = Facts {
+            answers: answer.map(|it| (map("1").key(), it)).into_iter().collect(),
+            ..facts()
+        };
+        let rules = Rules { health: &BuiltinOnly, comparing: &comparing };
+        let (comparison, findings) = compare(vec![map("1")], live, rules, &facts);
+        let verdict = &comparison.items[&map("1").key()].verdict;
+        let found = match findings.first() {
+            Some(finding) => Err(finding.message.as_str()),
+            None => Ok(match verdict {
+                Verdict::Synced => "Synced",
+                Verdict::OutOfSync(_) => "OutOfSync",
+                _ => "otherwise",
+            }),
+        };
+        assert_eq!(found, expect);
+    }
+
+    #[test]
+    fn the_server_is_asked_only_where_it_is_not_plain_that_nothing_changes() {
+        check_answer("1", None, Ok("Synced"));
+    }
+
+    #[test]
+    fn what_the_server_answers_is_what_counts() {
+        check_answer("2", Some(Ok("1")), Ok("OutOfSync"));
+        check_answer("2", Some(Ok("2")), Ok("Synced"));
+    }
+
+    #[test]
+    fn an_object_that_the_server_refuses_is_not_known_to_be_synced() {
+        let message = "Failed to compare desired state to live state: server-side diff of \
+                       ConfigMap web/a: it is immutable";
+        check_answer("2", Some(Err("it is immutable")), Err(message));
     }
 }

@@ -25,15 +25,16 @@ use std::borrow::Cow;
 use std::fmt;
 
 use api::{Application, ResourceIgnoreDifferences, names};
-use object::Object;
 use object::fields::{differing_leaf, unsettled};
 use object::schema::Schema;
+use object::{GroupKind, Object, typed};
 use serde_json::{Map, Value};
 
 use crate::finding::Finding;
 use crate::marks;
 use ignore::{Ignoring, StatusOf};
 pub use respect::respecting;
+use server_side::{AnswerError, Webhooks};
 
 /// How objects are compared: settings and the application's own wishes, read
 /// once for all its objects.
@@ -43,10 +44,15 @@ pub struct Comparing {
     pub manager: String,
     /// What to ignore, of the application and of the settings.
     pub ignoring: Ignoring,
+    /// Fields of custom resources that have a known type.
+    pub known_types: Vec<KnownType>,
     /// Rules of aggregated ClusterRoles are the cluster's business.
     pub ignores_aggregated_roles: bool,
     /// The application applies on the server.
     pub applies_server_side: bool,
+    /// The API server is asked what applying would do, and whose changes count
+    /// then; none where it is predicted here.
+    pub asks_server: Option<Webhooks>,
     /// The label that also tracks, if tracking is by annotation: a live object
     /// that still has it is on its way from one to the other.
     pub instance_label: Option<String>,
@@ -59,8 +65,10 @@ impl Default for Comparing {
         Self {
             manager: "argocd-controller".into(),
             ignoring: Ignoring::status_of_all(),
+            known_types: Vec::new(),
             ignores_aggregated_roles: false,
             applies_server_side: false,
+            asks_server: None,
             instance_label: None,
             schema: Cow::Borrowed(Schema::builtin()),
         }
@@ -74,10 +82,27 @@ pub struct CompareSettings {
     pub ignore: Vec<ResourceIgnoreDifferences>,
     /// `ignoreResourceStatusField`.
     pub status: StatusOf,
+    /// `resource.customizations.knownTypeFields.*`.
+    pub known_types: Vec<KnownType>,
     /// `ignoreAggregatedRoles`.
     pub ignores_aggregated_roles: bool,
+    /// The API server is asked what applying would do, unless an Application
+    /// does not want that (`controller.diff.server.side`).
+    pub asks_server: bool,
     /// The label that also tracks, if tracking is by annotation.
     pub instance_label: Option<String>,
+}
+
+/// A field of a kind whose value is to be read as a Go type, so that two
+/// spellings of one value are the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownType {
+    /// Whose field.
+    pub kind: GroupKind,
+    /// The path, with dots; lists are gone through.
+    pub field: String,
+    /// Such as `core/v1/PodSpec`.
+    pub type_name: String,
 }
 
 impl Comparing {
@@ -90,14 +115,28 @@ impl Comparing {
         let policy = app.spec.sync_policy.as_ref();
         let comparing = Self {
             ignoring,
+            known_types: settings.known_types.clone(),
             ignores_aggregated_roles: settings.ignores_aggregated_roles,
             applies_server_side: policy
                 .is_some_and(|it| it.sync_options.iter().any(|it| it == "ServerSideApply=true")),
+            asks_server: asks_server(app, settings.asks_server),
             instance_label: settings.instance_label.clone(),
             ..Self::default()
         };
         (comparing, findings)
     }
+}
+
+/// What the application's compare options say about asking the API server.
+fn asks_server(app: &Application, by_default: bool) -> Option<Webhooks> {
+    let options = app.metadata.annotations.get(names::ANNOTATION_COMPARE_OPTIONS);
+    let says = |word: &str| options.is_some_and(|it| it.split(',').any(|it| it.trim() == word));
+    let asks = (by_default || says("ServerSideDiff=true")) && !says("ServerSideDiff=false");
+    let webhooks = match says("IncludeMutationWebhook=true") {
+        true => Webhooks::Included,
+        false => Webhooks::Ignored,
+    };
+    asks.then_some(webhooks)
 }
 
 /// The two objects that are compared, fit to be shown.
@@ -159,17 +198,6 @@ pub fn diff(want: &Object, live: &Object, comparing: &Comparing) -> Vec<Differen
     sides(want, live, comparing).differences()
 }
 
-/// Do they differ in fields whose differences are ignored? Applying git's object
-/// would write those all the same.
-#[must_use]
-pub fn is_something_ignored(want: &Object, live: &Object, comparing: &Comparing) -> bool {
-    if !comparing.ignoring.is_asked_for() {
-        return false;
-    }
-    let strict = Comparing { ignoring: comparing.ignoring.always(), ..comparing.clone() };
-    sides(want, live, &strict).differ()
-}
-
 /// Is it plain that nothing differs? Nearly every object of nearly every look
 /// is as git wants it, word for word, and needs no prediction.
 ///
@@ -207,7 +235,30 @@ pub fn sides(want: &Object, live: &Object, comparing: &Comparing) -> Sides {
     three_way::sides(last_applied.as_ref(), &want, &live)
 }
 
+/// The two objects to compare, where the API server was asked what applying
+/// git's object would make of the live one.
+///
+/// # Errors
+/// When the answer cannot be interpreted.
+pub fn answered_sides(
+    answer: &Object,
+    live: &Object,
+    webhooks: Webhooks,
+    comparing: &Comparing,
+) -> Result<Sides, AnswerError> {
+    let (mut answer, mut live) = (answer.clone(), live.clone());
+    comparing.align(&mut answer, &mut live);
+    let live = typed::round_trip(&live).unwrap_or(live);
+    server_side::sides(&answer, &live, webhooks, comparing)
+}
+
 impl Comparing {
+    /// The same, without what somebody asked to ignore; none if nobody did.
+    pub(crate) fn strictly(&self) -> Option<Self> {
+        let ignoring = self.ignoring.always()?;
+        Some(Self { ignoring, ..self.clone() })
+    }
+
     /// What depends on both sides: fields that trusted managers set, and the
     /// tracking of an object that moves from label to annotation.
     fn align(&self, want: &mut Object, live: &mut Object) {
@@ -238,6 +289,7 @@ impl Comparing {
             })
         };
         asked
+            || self.asks_server.is_some()
             || marks::has_sync_option(want, "ServerSideApply=true")
             || (live.annotation(three_way::LAST_APPLIED).is_none() && was_applied())
     }
@@ -245,8 +297,17 @@ impl Comparing {
     /// One side as it is compared.
     fn normalised(&self, object: &Object) -> Object {
         let mut object = normalise::normalised(object, self.ignores_aggregated_roles);
+        self.read_known_types(&mut object);
         self.ignoring.drop_ignored(&mut object);
         object
+    }
+
+    fn read_known_types(&self, object: &mut Object) {
+        let kind = object.group_kind();
+        for known in self.known_types.iter().filter(|it| it.kind == kind) {
+            let path: Vec<&str> = known.field.split('.').collect();
+            normalise::read_as(object.fields_mut(), &path, &known.type_name);
+        }
     }
 }
 

@@ -29,11 +29,11 @@ pub mod writing;
 
 pub use cascade::CascadeStep;
 pub use compare::{
-    Compared, Comparison, Facts, Rules, Scope, Unserved, Verdict, compare, defined_scopes, observe,
-    wanted_keys,
+    Answers, Compared, Comparison, Facts, Rules, Scope, Unserved, Verdict, compare, defined_scopes,
+    observe, questions, wanted_keys,
 };
 pub use decide::{Decision, HealBackoff, Hold, decide};
-pub use diff::{CompareSettings, Comparing, Sides};
+pub use diff::{CompareSettings, Comparing, KnownType, Sides};
 pub use finding::{Concern, Finding};
 pub use health::{Health, HealthCode, HealthRules, health};
 pub use marks::{Phase, TrackedBy};

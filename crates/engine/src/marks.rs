@@ -241,11 +241,10 @@ pub(crate) fn consent(object: &Object, option: &str) -> Option<Consent> {
     Consent::among(&words, option)
 }
 
-/// Must the object survive the deletion of its application?
+/// Does Helm's annotation say that the object outlives its release?
 #[must_use]
-pub fn survives_deletion(object: &Object) -> bool {
-    consent(object, "Delete") == Some(Consent::Refused)
-        || object.annotation(HELM_RESOURCE_POLICY).is_some_and(|policy| policy.trim() == "keep")
+pub fn is_kept_by_helm(object: &Object) -> bool {
+    object.annotation(HELM_RESOURCE_POLICY).is_some_and(|policy| policy.trim() == "keep")
 }
 
 /// Does an extra object leave the application's sync status alone?

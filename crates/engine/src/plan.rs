@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use object::{GroupKind, GroupVersionKind, Object, ResourceKey};
+use object::{GroupKind, Object, ResourceKey};
 
 use crate::compare::{Compared, Comparison, Unserved, Verdict};
 use crate::diff::respecting;

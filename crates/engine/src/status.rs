@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use object::{Object, ResourceKey};
 use serde_json::Value;
 
+use crate::cascade::needs_confirmation;
 use crate::compare::{Compared, Comparison, Verdict};
 use crate::finding::{Concern, Finding};
 use crate::health::HealthCode;
@@ -44,7 +45,7 @@ pub fn status(app: &Application, seen: &Established<'_>, now: Timestamp) -> Appl
     ApplicationStatus {
         sync: sync_status(app, seen, known),
         health: health_status(seen.comparison, &old.health, now),
-        resources: seen.comparison.map_or_else(Vec::new, |it| resources(it, known.is_some())),
+        resources: seen.comparison.map_or_else(Vec::new, |it| resources(app, it, known.is_some())),
         conditions: conditions(seen.findings, &old.conditions, now),
         source_type: single(app, seen.source_types),
         source_types: several(app, seen.source_types),
@@ -174,7 +175,7 @@ fn caused_by(causes: &[&ResourceKey]) -> String {
     text
 }
 
-fn resources(comparison: &Comparison, verified: bool) -> Vec<ResourceStatus> {
+fn resources(app: &Application, comparison: &Comparison, verified: bool) -> Vec<ResourceStatus> {
     comparison
         .items
         .iter()
@@ -194,6 +195,10 @@ fn resources(comparison: &Comparison, verified: bool) -> Vec<ResourceStatus> {
             .into(),
             hook: matches!(marks::role(it.pair.either()), Role::Hook(_)),
             requires_pruning: verified && it.requires_pruning(),
+            requires_deletion_confirmation: [it.pair.want(), it.pair.live()]
+                .into_iter()
+                .flatten()
+                .any(|side| needs_confirmation(side, app)),
             sync_wave: i64::from(marks::wave(it.pair.either())),
             ..ResourceStatus::default()
         })

@@ -62,10 +62,22 @@ pub fn round_trip_as(value: &Value, type_name: &str) -> Option<Value> {
     match type_name {
         "core/Quantity" => Shape::Quantity.written(value),
         "meta/v1/Duration" => Shape::Duration.written(value),
+        "core/v1/ResourceList" => Shape::Map(Box::new(Shape::Quantity)).written(value),
         name => {
-            let of = TYPES.types.get(&name.replace('/', "."))?;
+            let of = TYPES.types.get(&containing(name).replace('/', "."))?;
             Some(Value::Object(of.round_trip(value.as_object()?)?))
         }
+    }
+}
+
+/// Types that occur only inside of others in Go are read as those.
+fn containing(type_name: &str) -> &str {
+    match type_name {
+        "core/v1/VolumeSource" => "core/v1/Volume",
+        "core/v1/PersistentVolumeSource" => "core/v1/PersistentVolumeSpec",
+        "core/v1/ProbeHandler" => "core/v1/Probe",
+        "core/v1/EphemeralContainerCommon" => "core/v1/EphemeralContainer",
+        other => other,
     }
 }
 

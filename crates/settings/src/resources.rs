@@ -113,6 +113,8 @@ pub struct CompareOptions {
     pub ignore_status: IgnoreStatus,
     /// Ignored differences are no reason to look again either.
     pub ignore_differences_on_updates: bool,
+    /// The API server is asked what applying would do: `resource.server-side-diff`.
+    pub server_side_diff: bool,
 }
 
 /// Whose status does not count in a comparison.
@@ -339,5 +341,6 @@ fn compare_options(reader: &mut Reader<'_>) -> CompareOptions {
         ignore_aggregated_roles: written.ignore_aggregated_roles,
         ignore_status,
         ignore_differences_on_updates: written.ignore_differences_on_resource_updates,
+        server_side_diff: reader.flag("resource.server-side-diff", false),
     }
 }

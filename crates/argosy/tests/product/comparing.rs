@@ -6,6 +6,8 @@ use testkit::git::Repo;
 
 use crate::world::{Test, config_map, deployment, shared};
 
+const COMPARE_OPTIONS: &str = "argocd.argoproj.io/compare-options";
+
 async fn until_compared(it: &Test<'_>, status: &str) {
     it.until(status, |app| app.status.sync.status == status).await;
 }
@@ -73,7 +75,84 @@ async fn differences_are_ignored_by_pointer() {
 
 #[tokio::test]
 async fn differences_are_ignored_by_jq_path() {
-    let rule =
-        json!({"kind": "ConfigMap", "jqPathExpressions": [".data | .[\"theirs\"]?"]});
+    let rule = json!({"kind": "ConfigMap", "jqPathExpressions": [".data | .[\"theirs\"]?"]});
     check_ignored("ignored-by-jq", rule).await;
+}
+
+/// Has every ConfigMap in the test's namespace that is written from now on get `value` at `key`.
+fn mutate_config_maps(it: &Test<'_>, name: &str, key: &str, value: &str) {
+    let expression = format!("[JSONPatch{{op: 'add', path: '/data/{key}', value: '{value}'}}]");
+    let policy = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": {
+            "matchConstraints": {
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": it.name}},
+                "resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"],
+                    "operations": ["CREATE", "UPDATE"], "resources": ["configmaps"]}],
+            },
+            "failurePolicy": "Fail",
+            "reinvocationPolicy": "Never",
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}],
+        },
+    });
+    let binding = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicyBinding",
+        "metadata": {"name": name}, "spec": {"policyName": name},
+    });
+    it.apply_as("test", &policy);
+    it.apply_as("test", &binding);
+    let path = format!("jsonpath={{.data.{key}}}");
+    let probe = ["create", "configmap", "probe", "--from-literal=a=b", "--dry-run=server"];
+    let probe = [&probe[..], &["-n", it.name, "-o", &path]].concat();
+    let began = std::time::Instant::now();
+    while it.world.kubectl(&probe) != value {
+        assert!(began.elapsed().as_secs() < 60, "the policy never took effect");
+    }
+}
+
+#[tokio::test]
+async fn server_side_diff_sees_what_admission_makes_of_an_object() {
+    let it = shared().test("server-side-diff").await;
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &config_map("m", "tier", "iron"))]);
+    mutate_config_maps(&it, "gilding", "tier", "gold");
+    it.create(&it.application(&repo)).await;
+    let server_side = || json!({"syncOptions": ["ServerSideApply=true"]});
+    it.sync(1, server_side()).await;
+    until_compared(&it, "OutOfSync").await;
+
+    let ask = |words: &str| json!({"metadata": {"annotations": {COMPARE_OPTIONS: words, "argocd.argoproj.io/refresh": "hard"}}});
+    it.patch_app(&ask("ServerSideDiff=true")).await;
+    until_compared(&it, "Synced").await;
+
+    mutate_config_maps(&it, "stamping", "stamp", "seen");
+    it.patch_app(&ask("ServerSideDiff=true, IncludeMutationWebhook=true")).await;
+    until_compared(&it, "OutOfSync").await;
+    it.patch_app(&ask("ServerSideDiff=true")).await;
+    until_compared(&it, "Synced").await;
+
+    repo.commit(&[("app/m.yaml", &config_map("m", "ours", "new"))]);
+    until_compared(&it, "OutOfSync").await;
+    it.sync(2, server_side()).await;
+    until_compared(&it, "Synced").await;
+}
+
+#[tokio::test]
+async fn an_object_that_the_server_would_refuse_makes_the_comparison_unknown() {
+    let it = shared().test("server-side-refused").await;
+    let map = |value: &str| format!("{}immutable: true\n", config_map("m", "a", value));
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &map("1"))]);
+    let mut app = it.application(&repo);
+    app["metadata"]["annotations"] = json!({COMPARE_OPTIONS: "ServerSideDiff=true"});
+    it.create(&app).await;
+    it.sync(1, json!({})).await;
+    until_compared(&it, "Synced").await;
+
+    repo.commit(&[("app/m.yaml", &map("2"))]);
+    let app = it.until("Unknown", |app| app.status.sync.status == "Unknown").await;
+    let why = &app.status.conditions[0];
+    assert_eq!(why.type_, "ComparisonError");
+    assert!(why.message.contains("field is immutable"), "{}", why.message);
 }

@@ -103,16 +103,10 @@ impl Ignoring {
         (Self { rules, asked_for }, findings)
     }
 
-    /// Does a user's rule say anything beyond what always holds?
-    #[must_use]
-    pub fn is_asked_for(&self) -> bool {
-        self.asked_for > 0
-    }
-
-    /// What always holds: the rules of nobody but the status.
-    #[must_use]
-    pub(super) fn always(&self) -> Self {
-        Self { rules: self.rules[self.asked_for..].to_vec(), asked_for: 0 }
+    /// What holds whoever asks for what; none if nobody asked for anything more.
+    pub(super) fn always(&self) -> Option<Self> {
+        let is_asked_for = self.asked_for > 0;
+        is_asked_for.then(|| Self { rules: self.rules[self.asked_for..].to_vec(), asked_for: 0 })
     }
 
     /// Whose fields are trusted on which kinds: `managedFields` of these must be

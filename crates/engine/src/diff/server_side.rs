@@ -62,6 +62,7 @@ pub fn sides(
 
 fn presentable(mut object: Object, comparing: &Comparing) -> Value {
     straighten(&mut object, comparing.ignores_aggregated_roles);
+    comparing.read_known_types(&mut object);
     comparing.ignoring.drop_ignored(&mut object);
     let fields = object.fields_mut();
     super::remove(fields, &["metadata", "managedFields"]);

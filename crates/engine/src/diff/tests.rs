@@ -220,3 +220,20 @@ fn an_application_is_compared_by_its_own_rules_and_those_of_the_settings() {
     let live = config_map(&json!({"data": {"a": "0", "b": "0", "c": "0"}}));
     check_with(&comparing, &want, &live, &["/data/c"]);
 }
+
+#[test]
+fn a_field_of_a_known_type_is_compared_by_value() {
+    let ship = |cpu: &str| {
+        object(json!({"apiVersion": "ships.io/v1", "kind": "Ship", "metadata": {"name": "s"},
+            "spec": {"holds": [{"cpu": cpu}]}}))
+    };
+    let known = KnownType {
+        kind: GroupKind::new("ships.io", "Ship"),
+        field: "spec.holds".into(),
+        type_name: "core/v1/ResourceList".into(),
+    };
+    let comparing = Comparing { known_types: vec![known], ..Comparing::default() };
+    check_with(&comparing, &ship("1000m"), &ship("1"), &[]);
+    check_with(&comparing, &ship("1000m"), &ship("2"), &["/spec/holds/0/cpu"]);
+    check(&ship("1000m"), &ship("1"), &["/spec/holds/0/cpu"]);
+}
