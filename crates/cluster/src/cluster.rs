@@ -4,7 +4,7 @@
 //! [`Cluster::ready`] waits for the first lists. Reading ([`Cluster::live`]) is
 //! memory only. Writing is in [`crate::apply`] and [`crate::delete`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
@@ -222,6 +222,12 @@ impl Cluster {
     #[must_use]
     pub fn children(&self, uid: &str) -> Vec<Known> {
         self.shared.read().children(uid)
+    }
+
+    /// What the pods of an application run, be they tracked or owned by what is. Memory only.
+    #[must_use]
+    pub fn images(&self, application: &str) -> BTreeSet<String> {
+        self.shared.read().images(application)
     }
 
     /// What is known of everything in one namespace. Memory only.

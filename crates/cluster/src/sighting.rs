@@ -5,6 +5,7 @@
 //! does: the other nine tenths of a cluster leave nothing but a few numbers.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -134,6 +135,8 @@ pub(crate) struct Sighting {
     pub(crate) body: Option<Arc<[u8]>>,
     /// How many wishes for field sets the body fulfils.
     pub(crate) wishes: WishCount,
+    /// What a Pod runs, each image once; empty for other kinds.
+    pub(crate) images: Box<[Box<str>]>,
 }
 
 /// How the store looks at objects.
@@ -173,8 +176,34 @@ impl Sighting {
             application,
             body: body.transpose()?,
             wishes: kept.count(),
+            images: match (kind.group.as_str(), kind.kind.as_str()) {
+                ("", "Pod") => images(&top),
+                _ => Box::default(),
+            },
         })
     }
+}
+
+/// The images of a Pod. One that cannot be read has none.
+fn images(pod: &Fields<'_>) -> Box<[Box<str>]> {
+    #[derive(Deserialize, Default)]
+    #[serde(default, rename_all = "camelCase")]
+    struct Spec<'a> {
+        #[serde(borrow)]
+        containers: Vec<Container<'a>>,
+        #[serde(borrow)]
+        init_containers: Option<Vec<Container<'a>>>,
+    }
+    #[derive(Deserialize)]
+    struct Container<'a> {
+        #[serde(borrow, default)]
+        image: Cow<'a, str>,
+    }
+    let spec = pod.get("spec").and_then(|it| serde_json::from_str::<Spec<'_>>(it.get()).ok());
+    let Spec { containers, init_containers } = spec.unwrap_or_default();
+    let all = containers.into_iter().chain(init_containers.unwrap_or_default());
+    let images: BTreeSet<Box<str>> = all.map(|it| it.image.into()).collect();
+    images.into_iter().filter(|it| !it.is_empty()).collect()
 }
 
 /// Makes the bytes of any object compact, as the store would keep it.
@@ -388,6 +417,20 @@ mod tests {
             "metadata": {"labels": {"app": "web"}, "managedFields": [{"manager": "them"}]}});
         let expect = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"labels": {"app": "web"}}});
         assert_eq!(body_of(&object), expect);
+    }
+
+    #[test]
+    fn of_a_pod_that_nobody_tracks_the_images_are_kept() {
+        let pod = ApiKind::known(&GroupVersionKind::parse("v1", "Pod"), "pods", true);
+        let object = json!({"metadata": {"name": "p"}, "spec": {
+            "containers": [{"name": "a", "image": "web:1"}, {"name": "b", "image": "proxy:2"}],
+            "initContainers": [{"image": "web:1"}, {"image": "setup:3"}]}});
+        let images = |kind: &ApiKind| {
+            let seen = Sighting::read(kind, object.to_string().as_bytes(), &lens());
+            seen.expect("an object").images.join(" ")
+        };
+        assert_eq!(images(&pod), "proxy:2 setup:3 web:1");
+        assert_eq!(images(&config_map()), "");
     }
 
     #[test]

@@ -366,6 +366,21 @@ impl Store {
         children.map(|slot| self.describe(*slot)).collect()
     }
 
+    /// What the pods of an application run: those it tracks, and those below what it tracks.
+    pub(crate) fn images(&self, application: &str) -> BTreeSet<String> {
+        let mut images = BTreeSet::new();
+        let mut met: BTreeSet<Slot> = self.objects.of_application(application).collect();
+        let mut level: Vec<Slot> = met.iter().copied().collect();
+        while !level.is_empty() {
+            let entries = level.iter().map(|slot| self.objects.get(*slot));
+            let names = entries.clone().flat_map(|it| it.images.iter());
+            images.extend(names.map(|it| it.to_string()));
+            let below = entries.flat_map(|it| self.objects.children(&it.uid)).copied();
+            level = below.filter(|slot| met.insert(*slot)).collect();
+        }
+        images
+    }
+
     /// Everything in one namespace.
     pub(crate) fn in_namespace(&self, namespace: &str) -> Vec<Known> {
         self.objects.in_namespace(namespace).map(|slot| self.describe(slot)).collect()

@@ -1,12 +1,18 @@
 //! Health of the kinds that Kubernetes itself does not bring: the scripts of
 //! users, then the bundled rules.
 
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
 use engine::health::{Health, HealthCode, HealthRules};
 use jiff::Timestamp;
 use lua::{Status, Surroundings};
 use object::Object;
 
 use crate::settings::Settings;
+
+/// How long a script may take.
+const LONGEST: Duration = Duration::from_secs(1);
 
 /// The rules of an installation: what its users wrote goes before what comes
 /// with the product.
@@ -20,7 +26,12 @@ impl HealthRules for KindRules<'_> {
         let Some(script) = self.settings.health_script(&object.group_kind()) else {
             return lua::bundled::health(object).map(in_engine);
         };
-        match lua::health(script, object, &Surroundings::at(self.now.as_second())) {
+        let began = Instant::now();
+        let surroundings = Surroundings {
+            is_time_up: Some(Arc::new(move || began.elapsed() > LONGEST)),
+            ..Surroundings::at(self.now.as_second())
+        };
+        match lua::health(script, object, &surroundings) {
             Ok(health) => health.map(in_engine),
             Err(error) => Some(Health { code: HealthCode::Unknown, message: error.to_string() }),
         }

@@ -46,6 +46,8 @@ pub(crate) struct Seen {
     /// What its project lets it do; none if it may not be deployed at all.
     pub(crate) permit: Option<Permit>,
     pub(crate) comparison: Option<Comparison>,
+    /// What its pods run.
+    pub(crate) images: BTreeSet<String>,
     /// What lies in its namespace and is nobody's, if the project looks after it.
     pub(crate) orphans: Vec<Known>,
     pub(crate) findings: Vec<Finding>,
@@ -107,6 +109,7 @@ pub(crate) async fn look(controller: &Controller, app: &Application, at: &At) ->
         cluster: None,
         permit: None,
         comparison: None,
+        images: BTreeSet::new(),
         orphans: Vec::new(),
         findings: Vec::new(),
         may_pass: false,
@@ -173,6 +176,7 @@ async fn observe_and_compare(controller: &Controller, seen: &mut Seen, rendered:
         }
     };
     permit.filter(&mut live);
+    seen.images = cluster.images(&seen.facts.instance);
     if rendered {
         ask_server(controller, &cluster, &live, seen).await;
     }

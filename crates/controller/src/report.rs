@@ -27,6 +27,7 @@ pub(crate) async fn report(
         revisions: &seen.revisions,
         source_types: &seen.source_types,
         comparison: seen.comparison.as_ref(),
+        images: &seen.images,
         findings: &seen.findings,
     };
     app.status = status(&app, &established, controller.now());

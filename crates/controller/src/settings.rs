@@ -242,6 +242,25 @@ mod tests {
     }
 
     #[test]
+    fn fields_of_known_types_and_who_is_asked_are_terms_of_comparisons() {
+        let comparing = read(&[
+            (
+                "resource.customizations.knownTypeFields.ships.io_Ship",
+                "- field: spec.cpu\n  type: core/Quantity\n",
+            ),
+            ("resource.server-side-diff", "true"),
+        ])
+        .comparing;
+        let known = KnownType {
+            kind: GroupKind::new("ships.io", "Ship"),
+            field: "spec.cpu".into(),
+            type_name: "core/Quantity".into(),
+        };
+        assert_eq!((comparing.known_types, comparing.asks_server), (vec![known], true));
+        assert!(!read(&[]).comparing.asks_server);
+    }
+
+    #[test]
     fn a_password_is_no_news_to_the_controller() {
         assert_eq!(read(&[("url", "https://a.example")]), read(&[("url", "https://b.example")]));
     }

@@ -408,6 +408,8 @@ fn judge_both(
 
 #[cfg(test)]
 mod tests {
+    use object::fields::FieldSet;
+    use object::schema::Type;
     use serde_json::{Value, json};
 
     use super::*;
@@ -583,7 +585,11 @@ mod tests {
             map
         };
         let comparing = Comparing { asks_server: Some(Webhooks::Included), ..Comparing::default() };
-        let live = BTreeMap::from([(map(live).key(), map(live))]);
+        let mut live = map(live);
+        let owned = FieldSet::applied(&live.clone().into_value(), Type::unknown());
+        live.fields_mut()["metadata"]["managedFields"] = json!([{"manager": comparing.manager,
+            "operation": "Apply", "fieldsV1": owned.expect("a set").to_json()}]);
+        let live = BTreeMap::from([(live.key(), live)]);
         let asked = questions(&[map("1")], &live, &comparing, &facts());
         assert_eq!(asked.contains_key(&map("1").key()), answer.is_some(), "is it asked?");
         let answer = answer.map(|it| it.map(map).map_err(str::to_owned));

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use api::{
     AppHealthStatus, Application, ApplicationCondition, ApplicationStatus, ApplicationSummary,
-    ComparedTo, ResourceStatus, SyncStatus, Time,
+    ComparedTo, ResourceStatus, SyncStatus, Time, names,
 };
 use jiff::Timestamp;
 use object::{Object, ResourceKey};
@@ -19,6 +19,7 @@ use crate::finding::{Concern, Finding};
 use crate::health::HealthCode;
 use crate::marks::{self, Role};
 use crate::pair::Pair;
+use crate::tree;
 
 const CAUSES_SHOWN: usize = 3;
 const CONDITIONS_SHOWN: usize = 20;
@@ -32,6 +33,8 @@ pub struct Established<'e> {
     pub source_types: &'e [String],
     /// Both sides, or what is live alone.
     pub comparison: Option<&'e Comparison>,
+    /// What its pods run.
+    pub images: &'e BTreeSet<String>,
     /// What the user must know.
     pub findings: &'e [Finding],
 }
@@ -50,9 +53,9 @@ pub fn status(app: &Application, seen: &Established<'_>, now: Timestamp) -> Appl
         source_type: single(app, seen.source_types),
         source_types: several(app, seen.source_types),
         summary: ApplicationSummary {
-            images: seen.comparison.map_or_else(Vec::new, images),
+            images: seen.images.iter().cloned().collect(),
             is_app_of_apps: seen.comparison.is_some_and(is_app_of_apps),
-            external_urls: old.summary.external_urls.clone(),
+            external_urls: external_urls(app, seen.comparison),
         },
         resource_health_source: "appTree".into(),
         reconciled_at: Some(Time::from(now)),
@@ -233,13 +236,6 @@ pub fn conditions(
     conditions
 }
 
-/// Every image that the application's objects name, sorted.
-fn images(comparison: &Comparison) -> Vec<String> {
-    let live = comparison.items.values().filter_map(|it| it.pair.live());
-    let images: BTreeSet<String> = live.flat_map(images_of).collect();
-    images.into_iter().collect()
-}
-
 /// The images of a pod, or of the pods that something makes, sorted.
 pub(crate) fn images_of(object: &Object) -> BTreeSet<String> {
     let paths = [
@@ -259,6 +255,17 @@ fn images_of_pod(object: &Object, path: &[&str]) -> Vec<String> {
         .filter_map(|container| container.get("image").and_then(Value::as_str))
         .map(str::to_owned)
         .collect()
+}
+
+/// Where the application can be reached, and the links that it has.
+fn external_urls(app: &Application, comparison: Option<&Comparison>) -> Vec<String> {
+    let live =
+        comparison.into_iter().flat_map(|it| it.items.values()).filter_map(|it| it.pair.live());
+    let of_objects = live.filter_map(tree::networking).flat_map(|it| it.external_urls);
+    let annotations = app.metadata.annotations.iter();
+    let links = annotations.filter(|(name, _)| name.starts_with(names::ANNOTATION_LINK_PREFIX));
+    let all: BTreeSet<String> = of_objects.chain(links.map(|(_, url)| url.clone())).collect();
+    all.into_iter().collect()
 }
 
 fn is_app_of_apps(comparison: &Comparison) -> bool {
@@ -309,7 +316,13 @@ mod tests {
 
     fn seen(comparison: Option<&Comparison>, findings: &[Finding]) -> ApplicationStatus {
         let revisions = ["c1".to_owned()];
-        let seen = Established { revisions: &revisions, source_types: &[], comparison, findings };
+        let seen = Established {
+            revisions: &revisions,
+            source_types: &[],
+            comparison,
+            images: &BTreeSet::new(),
+            findings,
+        };
         status(&app(), &seen, Timestamp::UNIX_EPOCH)
     }
 

@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::health::{Health, HealthCode, HealthRules, health};
 
 pub use hosts::hosts;
+pub use network::networking;
 
 /// The images of a pod, each once.
 #[must_use]

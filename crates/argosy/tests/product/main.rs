@@ -3,7 +3,8 @@
 //!
 //! `path.rs` follows an application from git to Synced and back to nothing;
 //! `sources.rs` gives it every kind of source, `comparing.rs` is about what counts
-//! as a difference, `writing.rs` about how objects are written, `projects.rs` about what projects forbid; `bad_input.rs` gives it
+//! as a difference, `writing.rs` about how objects are written,
+//! `syncing.rs` about how a sync goes, `projects.rs` about what projects forbid; `bad_input.rs` gives it
 //! what users give it by mistake; `faults.rs` kills
 //! things. Tests share a cluster and a process, each with its own namespace,
 //! unless they break one of the two.
@@ -15,5 +16,6 @@ mod path;
 mod projects;
 mod settings;
 mod sources;
+mod syncing;
 mod world;
 mod writing;

@@ -38,6 +38,8 @@ pub(super) struct Entry {
     pub(super) body: Option<Arc<[u8]>>,
     /// How many wishes for field sets the body fulfils.
     pub(super) wishes: WishCount,
+    /// What a Pod runs.
+    pub(super) images: Box<[Box<str>]>,
 }
 
 #[derive(Default)]
@@ -145,6 +147,7 @@ impl Objects {
             application: seen.application.map(|it| self.application(&it)),
             body: seen.body,
             wishes: seen.wishes,
+            images: seen.images,
         };
         let slot = self.free.pop().unwrap_or_else(|| {
             self.entries.push(None);
@@ -174,6 +177,7 @@ impl Objects {
         entry.application = application;
         entry.body = seen.body;
         entry.wishes = seen.wishes;
+        entry.images = seen.images;
         self.link(slot);
     }
 

@@ -40,6 +40,7 @@ fn sighting(text: &str) -> Sighting {
         application: (!untracked).then(|| "web".to_owned()),
         body: (!untracked).then(|| body.into_bytes().into()),
         wishes: 0,
+        images: Box::default(),
     }
 }
 
@@ -294,4 +295,24 @@ fn a_watch_of_one_namespace_leaves_the_others_alone() {
     store.stop_watch(there);
     assert_eq!(store.len(), 1);
     assert!(store.known(&key("a")).is_some());
+}
+
+#[test]
+fn images_are_those_of_the_pods_below_an_application() {
+    let mut script = Script::new().run("list\n applied web=1@root");
+    let pod = |text: &str, owner: &str, image: &str| Sighting {
+        owners: vec![Uid::parse(owner)],
+        images: [image.into()].into(),
+        ..sighting(text)
+    };
+    for pod in [
+        pod("set!=2@set", "root", "not a pod's, but who knows"),
+        pod("one!=3@one", "set", "web:1"),
+        pod("two!=4@two", "set", "web:2"),
+        pod("three!=5@three", "another", "other:1"),
+    ] {
+        script.store.applied(script.watch, pod);
+    }
+    let images: Vec<String> = script.store.images("web").into_iter().collect();
+    assert_eq!(images, ["not a pod's, but who knows", "web:1", "web:2"]);
 }

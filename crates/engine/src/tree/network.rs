@@ -8,8 +8,10 @@ use serde_json::Value;
 
 use super::{list, text};
 
-/// None for objects that have nothing to do with traffic and no links.
-pub(super) fn networking(live: &Object) -> Option<ResourceNetworkingInfo> {
+/// How an object takes part in traffic: what it leads to, and where it can be
+/// reached. None for one that has nothing to do with traffic and no links.
+#[must_use]
+pub fn networking(live: &Object) -> Option<ResourceNetworkingInfo> {
     let kind = live.group_kind();
     let links = links(live);
     let mut networking = match (kind.group.as_str(), kind.kind.as_str()) {
