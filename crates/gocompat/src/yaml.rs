@@ -35,6 +35,7 @@ use serde_json::Value;
 
 pub use emit::from_value;
 pub use error::{Error, Position, Problem};
+pub use resolve::{Scalar, is_base_60, plain_scalar};
 pub use split::{Document, split_documents};
 
 use load::DuplicateKeys;

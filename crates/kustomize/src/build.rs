@@ -19,8 +19,8 @@ use crate::sort;
 use crate::target::{Accumulated, Shared, Target};
 use crate::transform::labels::MapTransformer;
 use crate::transform::metadata_labels;
+use crate::transform::replacements::Copies;
 use crate::yaml::json::to_value;
-use crate::yaml::print::print;
 
 const LOCAL_CONFIG: &str = "config.kubernetes.io/local-config";
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
@@ -86,6 +86,7 @@ pub fn build(
         schemas: Schemas::default(),
         warnings: Vec::new(),
         resource_limit: options.limits.resources,
+        copies: Copies::new(options.limits.output),
     };
     target.set_schema(&mut shared.schemas)?;
     let metadata = BuildMetadata::of(&target, options);
@@ -184,7 +185,7 @@ fn print_all(resources: &Resources, limit: usize) -> Result<Output> {
         }
         let value = to_value(&resource.node)
             .context(|| format!("printing {}", resource.id(&Scopes::default())))?;
-        print(&value, &mut output.text);
+        output.text.push_str(&gocompat::yaml::from_value(&value));
         if output.text.len() > limit {
             return Err(BuildError::TooLarge(Limit::Output(limit)));
         }

@@ -76,7 +76,7 @@ pub struct Limits {
     pub bytes: usize,
     /// Resources in the build.
     pub resources: usize,
-    /// Bytes of the printed result.
+    /// Bytes of the printed result, and bytes that replacements copy.
     pub output: usize,
 }
 
@@ -99,6 +99,8 @@ pub enum Limit {
     Resources(usize),
     /// A larger result than allowed.
     Output(usize),
+    /// More bytes copied by replacements than allowed.
+    Copies(usize),
 }
 
 impl fmt::Display for Limit {
@@ -108,6 +110,7 @@ impl fmt::Display for Limit {
             Self::Files(limit) => write!(f, "more than {limit} files read"),
             Self::Bytes(limit) => write!(f, "more than {limit} bytes read"),
             Self::Resources(limit) => write!(f, "more than {limit} resources"),
+            Self::Copies(limit) => write!(f, "replacements copy more than {limit} bytes"),
             Self::Output(limit) => write!(f, "a result of more than {limit} bytes"),
         }
     }

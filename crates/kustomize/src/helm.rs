@@ -312,7 +312,7 @@ fn home(chart: &HelmChart, globals: &HelmGlobals, loader: &Loader<'_>) -> Option
 
 fn read_values(bytes: &[u8]) -> Result<Node> {
     let context = || "could not parse values file into rnode".to_owned();
-    let node = parse::document(utf8(bytes)?.as_bytes(), parse::Aliases::Expand).context(context)?;
+    let node = parse::document(utf8(bytes)?.as_bytes()).context(context)?;
     node.ok_or_else(|| invalid("EOF")).context(context)
 }
 

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::error::{Context as _, Result, invalid};
-use crate::yaml::json::to_config_value;
 use crate::yaml::parse;
 
 use charts::{HelmChart, HelmGlobals, OldChart};
@@ -263,12 +262,12 @@ impl Kustomization {
 /// Reads a configuration file by the rules of go-yaml 2.
 pub(crate) fn config_value(bytes: &[u8]) -> Result<Value> {
     let text = crate::resource::parse::utf8(bytes)?;
-    let node = parse::document(text.as_bytes(), parse::Aliases::ExpandButKeepMerges)
-        .map_err(|error| invalid(error.to_string()))?;
-    match node {
-        None => Ok(Value::Null),
-        Some(node) => Ok(to_config_value(&node)?),
-    }
+    let limits = gocompat::yaml::Limits { max_depth: parse::DEPTH_LIMIT, ..Default::default() };
+    gocompat::yaml::to_value_within(text, limits).map_err(|error| {
+        // The other reader has Kustomize's words for what both refuse.
+        let problem = parse::document(text.as_bytes()).err();
+        invalid(problem.map_or_else(|| format!("yaml: {error}"), |problem| problem.to_string()))
+    })
 }
 
 fn check_metadata(value: &Value, place: &Place<'_>) -> Result<()> {

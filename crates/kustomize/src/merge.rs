@@ -153,7 +153,7 @@ impl<'s> Merger<'s> {
         for name in names {
             let key_style = key_style(&patch, &name);
             let own = dest.field_mut(&name).map(std::mem::take);
-            let replaced = own.as_ref().map(|node| (node.style, node.share));
+            let mut replaced = own.as_ref().map(|node| (node.style, node.share));
             let field_patch = match patch.remove_field(&name) {
                 Some(node) => Patch::Other(node),
                 None if is_same => Patch::Same,
@@ -162,7 +162,15 @@ impl<'s> Merger<'s> {
             let field_schema = schema.and_then(|schema| schema.field(&name));
             let value = match self.walk(own, field_patch, field_schema)? {
                 Merged::KeptNull(node) => node,
-                Merged::Node { node, .. } if !node.is_null() => guarded(node),
+                // Kustomize sets the target's own node over itself, so that a
+                // text which needs quotes has them from now on.
+                Merged::Node { node, in_place } if !node.is_null() => {
+                    let node = guarded(node);
+                    if in_place {
+                        replaced = replaced.map(|(_, share)| (node.style, share));
+                    }
+                    node
+                }
                 Merged::Node { .. } | Merged::Cleared => {
                     dest.remove_field(&name);
                     continue;

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::remote::RemoteBase;
 use crate::resource::Resource;
 use crate::resources::Resources;
+use crate::yaml::path::{lookup_or_create, set_string};
 use crate::yaml::print_node::print_node;
 use crate::yaml::{Kind, Node, parse};
 
@@ -81,7 +82,7 @@ impl Origin {
 
     fn of(resource: &Resource) -> Option<Self> {
         let text = resource.annotation(ORIGIN)?;
-        let node = parse::document(text.as_bytes(), parse::Aliases::Expand).ok()??;
+        let node = parse::document(text.as_bytes()).ok()??;
         let field = |name: &str| node.field(name).map_or("", Node::value).to_owned();
         Some(Self {
             path: field("path"),
@@ -95,6 +96,16 @@ impl Origin {
     /// Notes this as the origin of a resource.
     pub(crate) fn annotate(&self, resource: &mut Resource) -> Result<()> {
         Ok(resource.set_annotation(ORIGIN, &print_node(&self.node()))?)
+    }
+
+    /// Notes this as the origin of a resource that was just read, and leaves
+    /// its other annotations as they are written.
+    pub(crate) fn annotate_read(&self, resource: &mut Resource) -> Result<()> {
+        let path = ["metadata", "annotations"];
+        if let Some(annotations) = lookup_or_create(&mut resource.node, &path, Kind::Mapping)? {
+            set_string(annotations, ORIGIN, &print_node(&self.node()))?;
+        }
+        Ok(())
     }
 
     fn node(&self) -> Node {

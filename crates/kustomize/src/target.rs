@@ -17,6 +17,7 @@ use crate::resource::Resource;
 use crate::resource::parse::{resources, resources_from_bytes};
 use crate::resources::Resources;
 use crate::schema::Schemas;
+use crate::transform::replacements::Copies;
 use crate::transform::{self, Context, Transformer};
 use crate::vars::Vars;
 
@@ -52,6 +53,7 @@ pub(crate) struct Shared {
     pub(crate) schemas: Schemas,
     pub(crate) warnings: Vec<String>,
     pub(crate) resource_limit: usize,
+    pub(crate) copies: Copies,
 }
 
 /// A kustomization about to be built.
@@ -172,7 +174,7 @@ impl<'w> Target<'w> {
         if let Some(origin) = &self.origin {
             let origin = origin.append(path);
             for resource in &mut loaded {
-                origin.annotate(resource)?;
+                origin.annotate_read(resource)?;
             }
         }
         if it.resources.len() + loaded.len() > shared.resource_limit {
@@ -365,7 +367,7 @@ impl<'w> Target<'w> {
         let entries = std::mem::take(&mut self.kustomization.transformers);
         list.extend(self.plugin_transformers(&entries, shared)?);
         let schemas = &shared.schemas;
-        let context = Context { schemas, scopes: &schemas.scopes };
+        let context = Context { schemas, scopes: &schemas.scopes, copies: &shared.copies };
         for (transformer, origin) in list {
             transformer.run(&mut it.resources, &context)?;
             if let Some(origin) = origin {
@@ -397,7 +399,7 @@ impl<'w> Target<'w> {
         let entries = std::mem::take(&mut self.kustomization.validators);
         for (validator, _) in self.plugin_transformers(&entries, shared)? {
             let schemas = &shared.schemas;
-            let context = Context { schemas, scopes: &schemas.scopes };
+            let context = Context { schemas, scopes: &schemas.scopes, copies: &shared.copies };
             let mut copy = it.resources.clone();
             validator.run(&mut copy, &context)?;
             let unchanged = copy.len() == it.resources.len()

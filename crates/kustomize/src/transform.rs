@@ -27,7 +27,7 @@ use names::{AffixTransformer, Side};
 use namespace::{NamespaceTransformer, Subjects};
 use patches::{JsonTransformer, PatchTransformer, StrategicMergeTransformer, config_text};
 pub(crate) use plugins::from_resource;
-use replacements::ReplacementTransformer;
+use replacements::{Copies, ReplacementTransformer};
 use replicas::ReplicaTransformer;
 use value_add::ValueAddTransformer;
 
@@ -35,6 +35,8 @@ use value_add::ValueAddTransformer;
 pub(crate) struct Context<'c> {
     pub(crate) schemas: &'c Schemas,
     pub(crate) scopes: &'c Scopes,
+    /// What replacements may still copy.
+    pub(crate) copies: &'c Copies,
 }
 
 /// A step that changes resources.
@@ -66,7 +68,7 @@ impl Transformer {
             Self::Json(it) => it.run(resources, context),
             Self::Replicas(it) => it.run(resources, context),
             Self::Images(it) => it.run(resources),
-            Self::Replacements(it) => it.run(resources),
+            Self::Replacements(it) => it.run(resources, context.copies),
             Self::ValueAdd(it) => it.run(resources, context),
             Self::Hash => crate::hash::add_to_names(resources, context.scopes),
             Self::Several(list) => list.iter().try_for_each(|it| it.run(resources, context)),

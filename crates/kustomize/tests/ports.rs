@@ -1,12 +1,12 @@
 //! What the caller supplies: remote bases and files, patches and components on
-//! top of the kustomization, links, limits.
+//! top of the kustomization, links.
 
 use std::rc::Rc;
 
 use bytes::Bytes;
 use kustomize::{
-    BuildError, Files, Limits, MemoryFiles, NoRemote, Options, Overrides, PatchOverride,
-    PatchTarget, Remote, RemoteBase, RemoteError, build,
+    Files, MemoryFiles, NoRemote, Options, Overrides, PatchOverride, PatchTarget, Remote,
+    RemoteBase, RemoteError, build,
 };
 
 fn tree(files: &[(&str, &str)]) -> MemoryFiles {
@@ -154,47 +154,5 @@ fn a_link_does_not_lead_out_of_the_directory() {
         let error = build(&files, "app", &Overrides::default(), &Options::default(), &NoRemote)
             .expect_err("the link is refused");
         assert!(error.chain().contains(reason), "{}", error.chain());
-    }
-}
-
-#[test]
-fn limits_end_a_build() {
-    let mut files = MemoryFiles::default();
-    for depth in 0..10 {
-        let kustomization = format!("resources: [../d{}, cm.yaml]\n", depth + 1);
-        files.insert(format!("d{depth}/kustomization.yaml"), kustomization);
-        files.insert(format!("d{depth}/cm.yaml"), config_map(&format!("cm{depth}")));
-    }
-    files.insert("d10/kustomization.yaml", "resources: [cm.yaml]\n");
-    files.insert("d10/cm.yaml", config_map("last"));
-    let run = |limits| {
-        let options = Options { limits, ..Options::default() };
-        build(&files, "d0", &Overrides::default(), &options, &NoRemote).map(drop)
-    };
-    assert!(run(Limits::default()).is_ok());
-    for (limits, reason) in [
-        (Limits { depth: 5, ..Limits::default() }, "more than 5 kustomizations"),
-        (Limits { files: 5, ..Limits::default() }, "more than 5 files"),
-        (Limits { bytes: 100, ..Limits::default() }, "more than 100 bytes read"),
-        (Limits { resources: 5, ..Limits::default() }, "more than 5 resources"),
-        (Limits { output: 50, ..Limits::default() }, "a result of more than 50 bytes"),
-    ] {
-        let error: BuildError = run(limits).expect_err("the limit is passed");
-        assert!(error.chain().contains(reason), "{}", error.chain());
-    }
-}
-
-#[test]
-fn aliases_and_nesting_are_bounded() {
-    let mut bomb = String::from("apiVersion: v1\nkind: A\nmetadata: {name: a}\na: &a [x, x, x]\n");
-    for (name, before) in ('b'..='p').zip('a'..) {
-        bomb.push_str(&format!("{name}: &{name} [*{before}, *{before}, *{before}, *{before}]\n"));
-    }
-    let deep = format!("apiVersion: v1\nkind: A\nmetadata: {{name: a}}\na: {}", "[".repeat(5_000));
-    for text in [bomb, deep] {
-        let files = tree(&[("kustomization.yaml", "resources: [a.yaml]\n"), ("a.yaml", &text)]);
-        let error = build(&files, "", &Overrides::default(), &Options::default(), &NoRemote)
-            .expect_err("the file is refused");
-        assert!(error.chain().contains("yaml: "), "{}", error.chain());
     }
 }

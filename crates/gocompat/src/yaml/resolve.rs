@@ -6,27 +6,33 @@ const TAG_PREFIX: &str = "tag:yaml.org,2002:";
 
 /// The meaning of one scalar. Text keeps its own string, so it has no copy here.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Scalar {
+pub enum Scalar {
+    /// Nothing, `~` or `null`.
     Null,
+    /// `true`, `yes`, `on` and their opposites.
     Bool(bool),
+    /// A whole number.
     Int(i64),
     /// Only what does not fit an `i64`.
     Uint(u64),
+    /// Any other number.
     Float(f64),
+    /// Anything else; timestamps too.
     Text,
+    /// Text in base64, by its tag.
     Binary,
 }
 
 /// What `text` means under `tag`; `None` is a plain scalar without a tag.
 pub(super) fn resolve(tag: Option<&str>, text: &str) -> Result<Scalar, Problem> {
-    let Some(tag) = tag else { return Ok(plain(text)) };
+    let Some(tag) = tag else { return Ok(plain_scalar(text)) };
     let expected = match tag.strip_prefix(TAG_PREFIX) {
         Some("str") => return Ok(Scalar::Text),
         Some("binary") => return Ok(Scalar::Binary),
         Some(known @ ("bool" | "int" | "float" | "null" | "timestamp")) => known,
         _ => return Ok(Scalar::Text),
     };
-    match (expected, plain(text)) {
+    match (expected, plain_scalar(text)) {
         ("null", Scalar::Null) => Ok(Scalar::Null),
         ("bool", found @ Scalar::Bool(_)) => Ok(found),
         ("int", found @ (Scalar::Int(_) | Scalar::Uint(_))) => Ok(found),
@@ -41,11 +47,13 @@ pub(super) fn resolve(tag: Option<&str>, text: &str) -> Result<Scalar, Problem> 
 /// Whether `text` without quotes would be read as text again, here and by other
 /// YAML 1.1 readers, to which `1:30` is a number.
 pub(super) fn reads_back_as_text(text: &str) -> bool {
-    plain(text) == Scalar::Text && !is_timestamp(text) && !is_base_60(text)
+    plain_scalar(text) == Scalar::Text && !is_timestamp(text) && !is_base_60(text)
 }
 
-/// `[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?`
-fn is_base_60(text: &str) -> bool {
+/// Is it a number to YAML 1.1 only: `1:30`, by the pattern
+/// `[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?`?
+#[must_use]
+pub fn is_base_60(text: &str) -> bool {
     let digits_or =
         |other: Option<u8>| move |byte: u8| byte.is_ascii_digit() || Some(byte) == other;
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -64,7 +72,9 @@ fn is_base_60(text: &str) -> bool {
         && fraction.bytes().all(digits_or(Some(b'_')))
 }
 
-fn plain(text: &str) -> Scalar {
+/// What `text` means that stands without quotes and without a tag.
+#[must_use]
+pub fn plain_scalar(text: &str) -> Scalar {
     match text.as_bytes().first() {
         None => Scalar::Null,
         Some(b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~') => {

@@ -133,9 +133,7 @@ pub(super) fn config_text(patch: &Patch, field: &str) -> String {
         let target = parts.map(|(name, text)| (name.to_owned(), text.as_str().into())).collect();
         config.insert("target".to_owned(), Value::Object(target));
     }
-    let mut text = String::new();
-    crate::yaml::print::print(&Value::Object(config), &mut text);
-    text
+    gocompat::yaml::from_value(&Value::Object(config))
 }
 
 /// Reads a JSON patch, in JSON if it begins with a bracket, else in YAML.

@@ -3,7 +3,10 @@
 mod matching;
 mod structured;
 
-use crate::error::{Context as _, Result, invalid};
+use std::cell::Cell;
+
+use crate::error::{BuildError, Context as _, Result, invalid};
+use crate::files::Limit;
 use crate::kustomization::parts::{FieldOptions, Replacement, Source, Target};
 use crate::resource::Resource;
 use crate::resource::id::{IdParts, ResourceId, effective_namespace, selects};
@@ -21,7 +24,7 @@ pub(crate) struct ReplacementTransformer {
 }
 
 impl ReplacementTransformer {
-    pub(crate) fn run(&self, resources: &mut Resources) -> Result<()> {
+    pub(crate) fn run(&self, resources: &mut Resources, copies: &Copies) -> Result<()> {
         for replacement in &self.replacements {
             let has_source = replacement.source.is_some() || replacement.source_value.is_some();
             let (true, Some(targets)) = (has_source, &replacement.targets) else {
@@ -29,10 +32,32 @@ impl ReplacementTransformer {
             };
             let value = source_value(replacement, resources)?;
             for target in targets {
-                replace_in(target, &value, resources)?;
+                replace_in(target, &value, resources, copies)?;
             }
         }
         resources.drop_empty();
+        Ok(())
+    }
+}
+
+/// How much all replacements of a build may copy: one that copies a field
+/// into itself doubles it, and forty of them would fill any memory.
+#[derive(Debug)]
+pub(crate) struct Copies {
+    limit: usize,
+    copied: Cell<usize>,
+}
+
+impl Copies {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { limit, copied: Cell::new(0) }
+    }
+
+    fn count(&self, weight: usize) -> Result<()> {
+        self.copied.set(self.copied.get().saturating_add(weight));
+        if self.copied.get() > self.limit {
+            return Err(BuildError::TooLarge(Limit::Copies(self.limit)));
+        }
         Ok(())
     }
 }
@@ -119,7 +144,12 @@ fn refined(value: &Node, options: Option<&FieldOptions>) -> Result<Node> {
     Ok(Node { body: Body::Scalar(part.to_owned()), ..value.clone() })
 }
 
-fn replace_in(target: &Target, value: &Node, resources: &mut Resources) -> Result<()> {
+fn replace_in(
+    target: &Target,
+    value: &Node,
+    resources: &mut Resources,
+    copies: &Copies,
+) -> Result<()> {
     let select =
         target.select.as_ref().ok_or_else(|| invalid("target must specify resources to select"))?;
     let matcher =
@@ -127,9 +157,11 @@ fn replace_in(target: &Target, value: &Node, resources: &mut Resources) -> Resul
     let rejects = target.reject.iter().map(SelectorMatcher::new).collect::<Result<Vec<_>>>()?;
     let default = [DEFAULT_PATH.to_owned()];
     let paths = if target.field_paths.is_empty() { &default[..] } else { &target.field_paths };
+    let weight = value.weight();
     for resource in resources.as_mut() {
         if is_chosen(resource, &matcher, &rejects) {
             for path in paths {
+                copies.count(weight)?;
                 set_at(&mut resource.node, path, value, target.options.as_ref())?;
                 resource.settle_shares();
             }

@@ -7,7 +7,7 @@
 use serde_json::{Map, Number, Value};
 
 use super::go_float;
-use super::scalar::{Dialect, Meaning, TagMismatch, meaning, resolve};
+use super::scalar::{Meaning, TagMismatch, meaning, resolve};
 use super::{Body, Kind, Node, Style, Tag};
 
 /// Why a node has no JSON value.
@@ -23,39 +23,28 @@ pub(crate) enum JsonError {
     NotFinite(String),
     #[error("yaml: !!binary value contains invalid base64 data")]
     Base64,
-    #[error("yaml: map merge requires map or sequence of maps as the value")]
-    Merge,
 }
 
 /// The value of a manifest node, by the rules of go-yaml 3.
 pub(crate) fn to_value(node: &Node) -> Result<Value, JsonError> {
-    convert(node, Dialect::Three, true)
+    convert(node, true)
 }
 
-/// The value of a configuration node, by the rules of go-yaml 2.
-pub(crate) fn to_config_value(node: &Node) -> Result<Value, JsonError> {
-    convert(node, Dialect::Two, true)
-}
-
-fn convert(node: &Node, dialect: Dialect, is_root: bool) -> Result<Value, JsonError> {
+fn convert(node: &Node, is_root: bool) -> Result<Value, JsonError> {
     match &node.body {
-        Body::Scalar(text) => scalar(node, text, dialect),
+        Body::Scalar(text) => scalar(node, text),
         // A tag of null wins over content that was put into the node.
         _ if node.is_null() => Ok(Value::Null),
         Body::Sequence(items) => {
-            let items = items.iter().map(|item| convert(item, dialect, false));
+            let items = items.iter().map(|item| convert(item, false));
             Ok(Value::Array(items.collect::<Result<_, _>>()?))
         }
         Body::Mapping(entries) => {
             let mut map = Map::new();
             for (key, value) in entries {
-                if dialect == Dialect::Two && key.tag == Tag::Merge {
-                    merge(&mut map, value, dialect)?;
-                    continue;
-                }
-                let name = key_name(key, dialect, is_root)?;
-                let value = convert(value, dialect, false)?;
-                if dialect == Dialect::Three && map.contains_key(&name) {
+                let name = key_name(key, is_root)?;
+                let value = convert(value, false)?;
+                if map.contains_key(&name) {
                     return Err(JsonError::DuplicateKey(name));
                 }
                 map.insert(name, value);
@@ -65,49 +54,31 @@ fn convert(node: &Node, dialect: Dialect, is_root: bool) -> Result<Value, JsonEr
     }
 }
 
-fn merge(map: &mut Map<String, Value>, value: &Node, dialect: Dialect) -> Result<(), JsonError> {
-    match &value.body {
-        Body::Mapping(_) => {
-            if let Value::Object(merged) = convert(value, dialect, false)? {
-                map.extend(merged);
-            }
-            Ok(())
-        }
-        // The first of a list of maps wins.
-        Body::Sequence(items) => items.iter().rev().try_for_each(|item| merge(map, item, dialect)),
-        Body::Scalar(_) => Err(JsonError::Merge),
-    }
-}
-
-fn key_name(key: &Node, dialect: Dialect, is_root: bool) -> Result<String, JsonError> {
+fn key_name(key: &Node, is_root: bool) -> Result<String, JsonError> {
     if key.kind() != Kind::Scalar {
         return Err(JsonError::NonStringKey(String::new()));
     }
-    match (meaning(key, dialect)?, dialect) {
-        (Meaning::Text | Meaning::Timestamp(_), _) => Ok(key.text().to_owned()),
-        (Meaning::Null, _) => Err(JsonError::NonStringKey("null".to_owned())),
-        (_, Dialect::Three) if is_root => Ok(key.text().to_owned()),
-        (_, Dialect::Three) => Err(JsonError::NonStringKey(key.text().to_owned())),
-        (Meaning::Bool(flag), Dialect::Two) => Ok(flag.to_string()),
-        (Meaning::Int(number), Dialect::Two) => Ok(number.to_string()),
-        (Meaning::Uint(number), Dialect::Two) => Ok(number.to_string()),
-        (Meaning::Float(number), Dialect::Two) => Ok(go_float::general(number)),
+    match meaning(key)? {
+        Meaning::Text | Meaning::Timestamp(_) => Ok(key.text().to_owned()),
+        Meaning::Null => Err(JsonError::NonStringKey("null".to_owned())),
+        _ if is_root => Ok(key.text().to_owned()),
+        _ => Err(JsonError::NonStringKey(key.text().to_owned())),
     }
 }
 
-fn scalar(node: &Node, text: &str, dialect: Dialect) -> Result<Value, JsonError> {
+fn scalar(node: &Node, text: &str) -> Result<Value, JsonError> {
     if node.tag == Tag::Binary && node.style.tagged {
         let bytes = crate::base64::decode(text).ok_or(JsonError::Base64)?;
         return Ok(Value::String(String::from_utf8_lossy(&bytes).into_owned()));
     }
-    Ok(match meaning(node, dialect)? {
+    Ok(match meaning(node)? {
         Meaning::Null => Value::Null,
         Meaning::Bool(flag) => Value::Bool(flag),
         Meaning::Int(number) => Value::Number(number.into()),
         Meaning::Uint(number) => Value::Number(number.into()),
         Meaning::Float(number) => Value::Number(float(number)?),
-        Meaning::Timestamp(time) if dialect == Dialect::Three => Value::String(time),
-        Meaning::Timestamp(_) | Meaning::Text => Value::String(text.to_owned()),
+        Meaning::Timestamp(time) => Value::String(time),
+        Meaning::Text => Value::String(text.to_owned()),
     })
 }
 
@@ -121,14 +92,6 @@ fn float(number: f64) -> Result<Number, JsonError> {
         return Ok(integer.into());
     }
     Number::from_f64(number).ok_or_else(|| JsonError::NotFinite(go_float::general(number)))
-}
-
-/// The text of a number in the final print.
-pub(crate) fn number_text(number: &Number) -> String {
-    match number.as_f64() {
-        Some(float) if number.is_f64() => go_float::general(float),
-        _ => number.to_string(),
-    }
 }
 
 /// The text Go's `fmt` and JSON packages give a number.
@@ -146,7 +109,7 @@ pub(crate) fn from_value(value: &Value) -> Node {
         Value::Bool(flag) => Node::typed(flag.to_string(), Tag::Bool),
         Value::Number(number) => {
             let text = json_number_text(number);
-            let tag = resolve(&text, Dialect::Three).tag();
+            let tag = resolve(&text).tag();
             Node::typed(text, tag)
         }
         Value::String(text) => double_quoted(text),
@@ -169,7 +132,7 @@ pub(crate) fn from_go_value(value: &Value) -> Node {
         Value::Bool(flag) => Node::typed(flag.to_string(), Tag::Bool),
         Value::Number(number) => {
             let text = go_float::general(number.as_f64().unwrap_or(f64::NAN));
-            let tag = resolve(&text, Dialect::Three).tag();
+            let tag = resolve(&text).tag();
             Node::typed(text, tag)
         }
         Value::String(text) => printed_string(text),
@@ -183,9 +146,9 @@ pub(crate) fn from_go_value(value: &Value) -> Node {
 pub(crate) fn printed_string(text: &str) -> Node {
     let mut node = Node::string(text);
     let needs_quotes = !text.contains('\n')
-        && (resolve(text, Dialect::Three) != Meaning::Text
+        && (resolve(text) != Meaning::Text
             || super::scalar::is_old_boolean(text)
-            || super::print::is_base_60(text));
+            || gocompat::yaml::is_base_60(text));
     if needs_quotes {
         node.style = Style::DOUBLE_QUOTED;
     }

@@ -317,6 +317,18 @@ impl Node {
         }
     }
 
+    /// About how many bytes a copy takes.
+    pub(crate) fn weight(&self) -> usize {
+        let inside = match &self.body {
+            Body::Scalar(text) => text.len(),
+            Body::Sequence(items) => items.iter().map(Self::weight).sum(),
+            Body::Mapping(entries) => {
+                entries.iter().map(|(key, value)| key.weight() + value.weight()).sum()
+            }
+        };
+        size_of::<Self>() + inside
+    }
+
     /// Follows field names through mappings.
     pub(crate) fn at(&self, path: &[&str]) -> Option<&Self> {
         path.iter().try_fold(self, |node, name| node.field(name))

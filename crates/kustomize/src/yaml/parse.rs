@@ -6,12 +6,12 @@
 
 use libyaml_safer::{EventData, MappingStyle, Parser, ScalarStyle, SequenceStyle};
 
-use super::scalar::{Dialect, resolve};
+use super::scalar::resolve;
 use super::{Body, Form, Node, Style, Tag};
 
 /// Deeper nesting than this is refused: every walk of a tree takes stack for it.
 /// go-yaml allows 10,000; manifests that people write stay below 100.
-const DEPTH_LIMIT: usize = 300;
+pub(crate) const DEPTH_LIMIT: usize = 300;
 
 /// Aliases may copy at most this many nodes into one document.
 const ALIAS_LIMIT: usize = 200_000;
@@ -41,15 +41,6 @@ pub(crate) enum ParseError {
     DuplicateMergeKey,
 }
 
-/// What to do with `*alias` and `<<`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Aliases {
-    /// Put copies in place of aliases, and merged maps in place of `<<`.
-    Expand,
-    /// Put copies in place of aliases; leave `<<` to the caller.
-    ExpandButKeepMerges,
-}
-
 /// Reads every document of a manifest file. Empty documents are left out, and
 /// a lone `List` is replaced by its items.
 pub(crate) fn manifests(text: &str) -> Result<Vec<Node>, ParseError> {
@@ -58,7 +49,7 @@ pub(crate) fn manifests(text: &str) -> Result<Vec<Node>, ParseError> {
     let alone = pieces.len() == 1;
     let mut nodes = Vec::new();
     for piece in pieces {
-        let Some(node) = document(piece.as_bytes(), Aliases::Expand)? else { continue };
+        let Some(node) = document(piece.as_bytes())? else { continue };
         if node.is_null() {
             continue;
         }
@@ -103,8 +94,9 @@ fn split_documents(text: &str) -> Result<Vec<&str>, ParseError> {
     Ok(pieces)
 }
 
-/// Reads the first document of a text; `None` if there is none.
-pub(crate) fn document(text: &[u8], aliases: Aliases) -> Result<Option<Node>, ParseError> {
+/// Reads the first document of a text, with copies in place of aliases and
+/// merged maps in place of `<<`; `None` if there is none.
+pub(crate) fn document(text: &[u8]) -> Result<Option<Node>, ParseError> {
     // The scanner panics on a few texts, such as a tag before a comma in a flow
     // sequence; for us that is a text that cannot be read.
     let composed = std::panic::catch_unwind(|| {
@@ -115,17 +107,17 @@ pub(crate) fn document(text: &[u8], aliases: Aliases) -> Result<Option<Node>, Pa
             _ => text,
         };
         if text.ends_with(b"\n") {
-            return compose(&mut Events::of(text), aliases);
+            return compose(&mut Events::of(text));
         }
         let ended = [text, b"\n"].concat();
         let mut events = Events { added_break_at: Some(text.len() as u64), ..Events::of(&ended) };
-        compose(&mut events, aliases)
+        compose(&mut events)
     });
     composed.unwrap_or_else(|_| Err(ParseError::Syntax("the text cannot be scanned".to_owned())))
 }
 
-fn compose(events: &mut Events<'_>, aliases: Aliases) -> Result<Option<Node>, ParseError> {
-    let mut composer = Composer { aliases, anchors: Vec::new(), copied: 0 };
+fn compose(events: &mut Events<'_>) -> Result<Option<Node>, ParseError> {
+    let mut composer = Composer { anchors: Vec::new(), copied: 0 };
     loop {
         match events.next()? {
             EventData::StreamEnd => return Ok(None),
@@ -181,7 +173,6 @@ fn described(error: &libyaml_safer::Error) -> String {
 }
 
 struct Composer {
-    aliases: Aliases,
     /// Anchors in order of definition; `None` while the node is being read.
     anchors: Vec<(String, Option<Node>)>,
     copied: usize,
@@ -252,7 +243,7 @@ impl Composer {
             let event = events.next()?;
             let is_alias = matches!(event, EventData::Alias { .. });
             let value = self.node(events, event, depth + 1)?;
-            if key.tag == Tag::Merge && self.aliases == Aliases::Expand {
+            if key.tag == Tag::Merge {
                 if merges.is_some() {
                     return Err(ParseError::DuplicateMergeKey);
                 }
@@ -355,7 +346,7 @@ fn scalar(tag: Option<&str>, value: String, style: ScalarStyle) -> Node {
         Some(tag) => (Tag::parse(tag), true),
         None if form != Form::Plain => (Tag::Str, false),
         None if value == "<<" => (Tag::Merge, false),
-        None => (resolve(&value, Dialect::Three).tag(), false),
+        None => (resolve(&value).tag(), false),
     };
     Node::new(tag, Style { tagged, form }, Body::Scalar(value))
 }

@@ -3,8 +3,8 @@
 //!
 //! Styles are kept, lines are not folded. Comments were dropped when reading.
 
-use super::print::{Analysis, Charset, block_hints, escape, needs_escape};
-use super::scalar::{Dialect, resolve};
+use super::forms::{Analysis, block_hints, escape, needs_escape};
+use super::scalar::resolve;
 use super::{Body, Form, Node, Tag};
 
 const INDENT: usize = 2;
@@ -123,7 +123,7 @@ fn scalar(node: &Node, indent: usize, is_key: bool, in_flow: bool, out: &mut Str
         out.push_str(node.tag.short());
         out.push(' ');
     } else if form == Form::Plain {
-        let own = resolve(text, Dialect::Three).tag();
+        let own = resolve(text).tag();
         if text.contains('\n') {
             form = Form::Literal;
         } else if node.tag == Tag::Str && own != Tag::Str {
@@ -133,7 +133,7 @@ fn scalar(node: &Node, indent: usize, is_key: bool, in_flow: bool, out: &mut Str
             out.push(' ');
         }
     }
-    let analysis = Analysis::of(text, Charset::All);
+    let analysis = Analysis::of(text);
     if form == Form::Plain {
         let allowed =
             if in_flow { analysis.flow_plain_allowed } else { analysis.block_plain_allowed };
@@ -159,7 +159,7 @@ fn scalar(node: &Node, indent: usize, is_key: bool, in_flow: bool, out: &mut Str
         Form::DoubleQuoted => {
             out.push('"');
             for letter in text.chars() {
-                if needs_escape(letter, Charset::All) {
+                if needs_escape(letter) {
                     out.push_str(&escape(letter));
                 } else {
                     out.push(letter);

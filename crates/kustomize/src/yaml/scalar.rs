@@ -1,19 +1,14 @@
-//! What a plain scalar means, in the two dialects Kustomize uses.
+//! What a plain scalar means in a manifest: the rules of go-yaml 3.
 //!
-//! Manifests are read by the rules of go-yaml 3, kustomization files and the
-//! final text by those of go-yaml 2, where `yes`, `on` and `n` are booleans.
+//! They are those of go-yaml 2, which `gocompat` has, with two differences:
+//! `yes`, `on`, `n` and their like are no booleans, and dates are timestamps.
+//! Kustomization files are read by `gocompat` alone, and the final text is
+//! quoted for its readers.
+
+use gocompat::yaml::{Scalar, plain_scalar};
 
 use super::timestamp;
 use super::{Body, Form, Kind, Node, Tag, parse};
-
-/// The rules by which plain scalars are understood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialect {
-    /// go-yaml 2: YAML 1.1 booleans.
-    Two,
-    /// go-yaml 3: booleans are `true` and `false` only; `0o17` is octal.
-    Three,
-}
 
 /// A scalar understood.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,126 +37,23 @@ impl Meaning {
 }
 
 /// What the plain scalar `text` means.
-pub(crate) fn resolve(text: &str, dialect: Dialect) -> Meaning {
-    let Some(first) = text.bytes().next() else { return Meaning::Null };
-    match first {
-        b'+' | b'-' | b'0'..=b'9' => word(text, dialect).unwrap_or_else(|| number(text, dialect)),
-        b'.' => word(text, dialect).unwrap_or_else(|| match go_parse_float(text) {
-            Some(number) => Meaning::Float(number),
-            None => Meaning::Text,
-        }),
-        b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~' => {
-            word(text, dialect).unwrap_or(Meaning::Text)
+pub(crate) fn resolve(text: &str) -> Meaning {
+    match plain_scalar(text) {
+        Scalar::Null => Meaning::Null,
+        Scalar::Bool(_) if is_old_boolean(text) => Meaning::Text,
+        Scalar::Bool(flag) => Meaning::Bool(flag),
+        Scalar::Int(number) => Meaning::Int(number),
+        Scalar::Uint(number) => Meaning::Uint(number),
+        Scalar::Float(number) => Meaning::Float(number),
+        Scalar::Text | Scalar::Binary => {
+            timestamp::to_rfc3339(text).map_or(Meaning::Text, Meaning::Timestamp)
         }
-        // The table of first letters has no `<`, so a merge key is known by its place only.
-        _ => Meaning::Text,
     }
 }
 
-fn word(text: &str, dialect: Dialect) -> Option<Meaning> {
-    Some(match text {
-        "true" | "True" | "TRUE" => Meaning::Bool(true),
-        "false" | "False" | "FALSE" => Meaning::Bool(false),
-        "~" | "null" | "Null" | "NULL" => Meaning::Null,
-        ".nan" | ".NaN" | ".NAN" => Meaning::Float(f64::NAN),
-        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => Meaning::Float(f64::INFINITY),
-        "-.inf" | "-.Inf" | "-.INF" => Meaning::Float(f64::NEG_INFINITY),
-        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" if dialect == Dialect::Two => {
-            Meaning::Bool(true)
-        }
-        "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" if dialect == Dialect::Two => {
-            Meaning::Bool(false)
-        }
-        _ => return None,
-    })
-}
-
-fn number(text: &str, dialect: Dialect) -> Meaning {
-    if let Some(time) = timestamp::to_rfc3339(text) {
-        return Meaning::Timestamp(time);
-    }
-    let plain: String = text.chars().filter(|letter| *letter != '_').collect();
-    if let Some(meaning) = go_parse_int(&plain, 0) {
-        return meaning;
-    }
-    if looks_like_float(&plain)
-        && let Some(number) = go_parse_float(&plain)
-    {
-        return Meaning::Float(number);
-    }
-    if dialect == Dialect::Three {
-        let octal = plain.strip_prefix("0o").map(str::to_owned);
-        let octal = octal.or_else(|| plain.strip_prefix("-0o").map(|rest| format!("-{rest}")));
-        if let Some(meaning) = octal.and_then(|octal| go_parse_int(&octal, 8)) {
-            return meaning;
-        }
-    }
-    Meaning::Text
-}
-
-/// Go's `ParseInt`, then `ParseUint`; base 0 reads the prefix.
-fn go_parse_int(text: &str, base: u32) -> Option<Meaning> {
-    let (negative, signed, digits) = match text.as_bytes().first()? {
-        b'-' => (true, true, &text[1..]),
-        b'+' => (false, true, &text[1..]),
-        _ => (false, false, text),
-    };
-    let (radix, digits) = if base != 0 {
-        (base, digits)
-    } else {
-        match digits.as_bytes() {
-            [b'0', b'x' | b'X', ..] => (16, &digits[2..]),
-            [b'0', b'b' | b'B', ..] => (2, &digits[2..]),
-            [b'0', b'o' | b'O', ..] => (8, &digits[2..]),
-            [b'0', _, ..] => (8, &digits[1..]),
-            _ => (10, digits),
-        }
-    };
-    if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_alphanumeric()) {
-        return None;
-    }
-    let magnitude = u64::from_str_radix(digits, radix).ok()?;
-    if negative {
-        let value = 0i128 - i128::from(magnitude);
-        return i64::try_from(value).ok().map(Meaning::Int);
-    }
-    match i64::try_from(magnitude) {
-        Ok(value) => Some(Meaning::Int(value)),
-        // ParseUint takes no sign.
-        Err(_) if signed => None,
-        Err(_) => Some(Meaning::Uint(magnitude)),
-    }
-}
-
-/// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`
-fn looks_like_float(text: &str) -> bool {
-    let rest = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let (mantissa, exponent) = match rest.find(['e', 'E']) {
-        Some(at) => (&rest[..at], Some(&rest[at + 1..])),
-        None => (rest, None),
-    };
-    let (whole, fraction) = match mantissa.split_once('.') {
-        Some((whole, fraction)) => (whole, Some(fraction)),
-        None => (mantissa, None),
-    };
-    let digits = |part: &str| part.bytes().all(|digit| digit.is_ascii_digit());
-    let mantissa_fits = digits(whole)
-        && fraction.is_none_or(digits)
-        && (!whole.is_empty() || fraction.is_some_and(|fraction| !fraction.is_empty()));
-    let exponent_fits = exponent.is_none_or(|exponent| {
-        let exponent = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
-        !exponent.is_empty() && digits(exponent)
-    });
-    mantissa_fits && exponent_fits
-}
-
-/// Go refuses what overflows; Rust makes it infinite.
-fn go_parse_float(text: &str) -> Option<f64> {
-    if !looks_like_float(text) {
-        return None;
-    }
-    let trimmed = text.strip_prefix('+').unwrap_or(text);
-    trimmed.parse::<f64>().ok().filter(|number| number.is_finite())
+/// Is it text to every reader of YAML 1.1?
+pub(crate) fn is_text_to_all(text: &str) -> bool {
+    plain_scalar(text) == Scalar::Text && timestamp::to_rfc3339(text).is_none()
 }
 
 /// Would YAML 1.1 read this text as something other than a string?
@@ -173,31 +65,24 @@ pub(crate) fn is_non_string_in_yaml_1_1(text: &str) -> bool {
         letter.is_ascii_alphanumeric() || matches!(letter, b'.' | b'-' | b'/' | b'_' | b'+')
     });
     if is_simple && !text.starts_with('-') {
-        return resolve(text, Dialect::Two) != Meaning::Text;
+        return !is_text_to_all(text);
     }
-    match parse::document(text.as_bytes(), parse::Aliases::Expand) {
+    match parse::document(text.as_bytes()) {
         Err(_) => false,
         Ok(None) => true,
         Ok(Some(node)) => match node.kind() {
             Kind::Sequence | Kind::Mapping => true,
             Kind::Scalar if node.style.tagged => node.tag != Tag::Str,
-            Kind::Scalar => {
-                node.style.form == Form::Plain
-                    && resolve(node.text(), Dialect::Two) != Meaning::Text
-            }
+            Kind::Scalar => node.style.form == Form::Plain && !is_text_to_all(node.text()),
         },
     }
 }
 
 /// What a scalar node means once printed and read again; an error when its
 /// tag and its text disagree.
-pub(crate) fn meaning(node: &Node, dialect: Dialect) -> Result<Meaning, TagMismatch> {
+pub(crate) fn meaning(node: &Node) -> Result<Meaning, TagMismatch> {
     let Body::Scalar(text) = &node.body else { return Ok(Meaning::Text) };
-    let own = resolve(text, dialect);
-    if dialect == Dialect::Two && !node.style.tagged {
-        // Tags were found by the rules of the other dialect.
-        return Ok(if node.style.is_quoted() { Meaning::Text } else { own });
-    }
+    let own = resolve(text);
     let printed_tag = if node.tag == Tag::None {
         None
     } else if node.style.tagged {
@@ -211,6 +96,11 @@ pub(crate) fn meaning(node: &Node, dialect: Dialect) -> Result<Meaning, TagMisma
     };
     let Some(tag) = printed_tag else {
         return Ok(if node.style.is_quoted() || !may_be_plain(text) { Meaning::Text } else { own });
+    };
+    // With another tag on it, a date is only looked at as text.
+    let own = match own {
+        Meaning::Timestamp(_) if *tag != Tag::Timestamp => Meaning::Text,
+        own => own,
     };
     match (tag, own) {
         (Tag::Str | Tag::Binary | Tag::Other(_) | Tag::Merge | Tag::Map | Tag::Seq, _) => {
@@ -228,8 +118,8 @@ pub(crate) fn meaning(node: &Node, dialect: Dialect) -> Result<Meaning, TagMisma
 
 /// A word that YAML 1.1 takes for a boolean and go-yaml 3 does not.
 pub(crate) fn is_old_boolean(text: &str) -> bool {
-    matches!(word(text, Dialect::Two), Some(Meaning::Bool(_)))
-        && word(text, Dialect::Three).is_none()
+    matches!(plain_scalar(text), Scalar::Bool(_))
+        && !matches!(text, "true" | "True" | "TRUE" | "false" | "False" | "FALSE")
 }
 
 /// A scalar whose text cannot be what its tag says.
@@ -243,47 +133,38 @@ pub(crate) struct TagMismatch {
 
 /// May the text stand without quotes in a block?
 pub(crate) fn may_be_plain(text: &str) -> bool {
-    super::print::Analysis::of(text, super::print::Charset::All).block_plain_allowed
+    super::forms::Analysis::of(text).block_plain_allowed
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Dialect, Meaning, resolve};
-
-    #[track_caller]
-    fn check(text: &str, two: &Meaning, three: &Meaning) {
-        assert_eq!(&resolve(text, Dialect::Two), two, "{text} in dialect two");
-        assert_eq!(&resolve(text, Dialect::Three), three, "{text} in dialect three");
-    }
+    use super::{Meaning, is_text_to_all, resolve};
 
     #[test]
-    fn both_dialects_agree_on_numbers() {
+    fn scalars_mean_what_go_yaml_3_takes_them_for() {
         for (text, meaning) in [
             ("12", Meaning::Int(12)),
-            ("-12", Meaning::Int(-12)),
             ("0755", Meaning::Int(493)),
+            ("0o17", Meaning::Int(15)),
             ("0x1F", Meaning::Int(31)),
-            ("0b101", Meaning::Int(5)),
             ("1_000", Meaning::Int(1000)),
             ("08", Meaning::Float(8.0)),
-            ("1e3", Meaning::Float(1000.0)),
             ("18446744073709551615", Meaning::Uint(u64::MAX)),
-            (".5", Meaning::Float(0.5)),
-            ("1.", Meaning::Float(1.0)),
-            ("1.2.3", Meaning::Text),
-            ("-", Meaning::Text),
             ("1:30", Meaning::Text),
+            ("true", Meaning::Bool(true)),
+            ("2024-01-02", Meaning::Timestamp("2024-01-02T00:00:00Z".to_owned())),
             ("", Meaning::Null),
         ] {
-            check(text, &meaning, &meaning);
+            assert_eq!(resolve(text), meaning, "{text}");
         }
     }
 
     #[test]
-    fn yes_and_on_are_booleans_in_dialect_two_only() {
-        for text in ["yes", "Y", "on"] {
-            check(text, &Meaning::Bool(true), &Meaning::Text);
+    fn old_booleans_are_text_that_needs_quotes() {
+        for text in ["yes", "Y", "on", "n"] {
+            assert_eq!(resolve(text), Meaning::Text, "{text}");
+            assert!(!is_text_to_all(text), "{text}");
         }
-        check("true", &Meaning::Bool(true), &Meaning::Bool(true));
+        assert!(is_text_to_all("yesterday"));
     }
 }

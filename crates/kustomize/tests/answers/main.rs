@@ -75,7 +75,16 @@ fn cut_dump(reason: &mut String) {
     if let Some(rest) = reason.strip_prefix("map[string]interface {}(nil): ") {
         *reason = rest.to_owned();
     }
-    for dump in [": [{\"apiVersion", " [{\"apiVersion", "map[string]interface {}{"] {
+    if let Some(rest) = reason.strip_prefix("panic: ") {
+        *reason = rest.to_owned();
+    }
+    for dump in [
+        "\n\ngoroutine",
+        "json: unsupported type",
+        ": [{\"apiVersion",
+        " [{\"apiVersion",
+        "map[string]interface {}{",
+    ] {
         if let Some(at) = reason.find(dump) {
             reason.truncate(at);
         }

@@ -116,7 +116,7 @@ fn walk_text(
     create: Option<Kind>,
     matches: &mut Vec<Match>,
 ) -> Result<()> {
-    let Some(mut inner) = parse::document(field.text().as_bytes(), parse::Aliases::Expand)? else {
+    let Some(mut inner) = parse::document(field.text().as_bytes())? else {
         return Ok(());
     };
     let mut found = Vec::new();

@@ -20,7 +20,7 @@ pub(super) fn set(
     let (outer, inner) = split(node, path)?;
     let field = lookup_mut(node, outer).ok()??;
     let original = field.text().to_owned();
-    let mut document = parse::document(original.as_bytes(), parse::Aliases::Expand).ok()??;
+    let mut document = parse::document(original.as_bytes()).ok()??;
     let matches = matching::find(&mut document, inner, create).ok()?;
     if matches.is_empty() {
         return None;
@@ -46,8 +46,8 @@ fn split<'p>(node: &Node, path: &'p [String]) -> Option<(&'p [String], &'p [Stri
     for length in 1..path.len() {
         let (outer, inner) = path.split_at(length);
         let Ok(Some(field)) = lookup(node, outer) else { continue };
-        let reads = field.kind() == Kind::Scalar
-            && parse::document(field.text().as_bytes(), parse::Aliases::Expand).is_ok();
+        let reads =
+            field.kind() == Kind::Scalar && parse::document(field.text().as_bytes()).is_ok();
         if reads {
             return Some((outer, inner));
         }
