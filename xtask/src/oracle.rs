@@ -5,6 +5,7 @@
 //! need neither Go nor the program.
 
 mod helm;
+mod kustomize;
 
 use anyhow::bail;
 
@@ -14,11 +15,18 @@ struct Oracle {
     run: fn(&[String]) -> anyhow::Result<()>,
 }
 
-const ORACLES: &[Oracle] = &[Oracle {
-    name: "helm",
-    about: "charts, expressions, broken and generated templates, by Helm 4.2.4 [--bless | --bench]",
-    run: helm::run,
-}];
+const ORACLES: &[Oracle] = &[
+    Oracle {
+        name: "helm",
+        about: "charts, expressions, broken and generated templates, by Helm 4.2.4 [--bless | --bench]",
+        run: helm::run,
+    },
+    Oracle {
+        name: "kustomize",
+        about: "trees, overrides, random overlays and charts, by Kustomize 5.8.1 [--bless | --bench | --random N]",
+        run: kustomize::run,
+    },
+];
 
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let Some((name, rest)) = arguments.split_first() else {
