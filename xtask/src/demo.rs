@@ -28,7 +28,12 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
 
     println!("\nStarting argosy …");
     let mut flags = vec!["--namespace", NAMESPACE, "--app-resync=2s", "--app-resync-jitter=0s"];
-    flags.extend(["--metrics-address=127.0.0.1", "--metrics-port=0", "--port=0"]);
+    flags.extend([
+        "--metrics-address=127.0.0.1",
+        "--metrics-port=0",
+        "--port=0",
+        "--server-metrics-port=0",
+    ]);
     let access = cluster.argosy_flags();
     flags.extend(access.iter().map(String::as_str));
     let argosy = Argosy::start(&binary, &flags, folder.path())?;

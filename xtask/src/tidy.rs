@@ -50,7 +50,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
         "api-server",
         &[
             "api", "cluster", "engine", "gocompat", "lua", "object", "rbac", "render", "runtime",
-            "settings", "wire",
+            "settings", "template", "wire",
         ],
     ),
     ("settings", &["api", "cluster", "gocompat", "object", "rbac"]),

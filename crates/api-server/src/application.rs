@@ -10,6 +10,7 @@ pub(crate) mod live;
 pub(crate) mod logs;
 pub(crate) mod manifests;
 pub(crate) mod operation;
+mod page;
 pub(crate) mod read;
 pub(crate) mod selector;
 pub(crate) mod server_side_diff;

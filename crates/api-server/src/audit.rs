@@ -57,7 +57,7 @@ fn reference(kind: &str, metadata: &ObjectMeta) -> Value {
 }
 
 async fn write(call: &Call, about: Value, reason: Reason, what: &str) {
-    let user = call.caller.as_ref().map_or("Unknown user", |it| &it.name);
+    let user = call.caller.as_ref().map_or("Unknown user", |it| it.shown_name());
     let now = seconds(Timestamp::now());
     let text = |key: &str| about[key].as_str().unwrap_or_default().to_owned();
     let (kind, name, namespace) = (text("kind"), text("name"), text("namespace"));

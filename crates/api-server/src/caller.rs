@@ -21,6 +21,8 @@ const RENEWAL: f64 = 5.0 * 60.0;
 pub(crate) struct Caller {
     /// Who policies speak of; empty for nobody in particular.
     pub(crate) name: String,
+    /// What users know them by, where that is another.
+    pub(crate) email: String,
     /// Who vouches for it.
     pub(crate) issuer: String,
     /// Groups that an identity provider vouches for.
@@ -33,6 +35,15 @@ pub(crate) struct Caller {
     pub(crate) token_id: String,
     /// The login ends soon: a new token lasts this many seconds.
     pub(crate) renew_for: Option<i64>,
+    /// The login at an identity provider that this is.
+    pub(crate) session: Option<String>,
+}
+
+impl Caller {
+    /// What people know them by.
+    pub(crate) fn shown_name(&self) -> &str {
+        if self.email.is_empty() { &self.name } else { &self.email }
+    }
 }
 
 /// What a token is checked against.
@@ -61,16 +72,10 @@ impl From<Stranger> for Status {
     }
 }
 
-/// The caller of a request, if it came with a good token.
+/// Whose token is this, if it is one of ours?
 ///
 /// # Errors
 /// Why not, in Argo CD's words.
-pub(crate) fn authenticate(headers: &HeaderMap, known: &Knowledge<'_>) -> Result<Caller, Stranger> {
-    let token = token_of(headers).ok_or(Stranger::NoToken)?;
-    check(&token, known)
-}
-
-/// Whose token is this?
 pub(crate) fn check(token: &str, known: &Knowledge<'_>) -> Result<Caller, Stranger> {
     let bad = |why: String| Stranger::BadToken(why);
     let claims = token::verify(token, known.settings.session.signing_key.bytes(), known.now)
@@ -123,11 +128,10 @@ fn caller(name: String, claims: &Claims) -> Caller {
     Caller {
         name,
         issuer: ISSUER.to_owned(),
-        groups: Vec::new(),
         issued_at: Some(claims.iat as i64),
         expires_at: claims.exp.map(|it| it as i64),
         token_id: claims.jti.clone(),
-        renew_for: None,
+        ..Caller::default()
     }
 }
 

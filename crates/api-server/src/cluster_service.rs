@@ -191,6 +191,15 @@ pub(crate) async fn known(store: &Store) -> Result<Vec<Cluster>, Status> {
     Ok(clusters)
 }
 
+/// The cluster of a destination, if it is known.
+pub(crate) async fn of(
+    server: &ApiServer,
+    destination: &ApplicationDestination,
+) -> Option<Cluster> {
+    let asked = Asked { server: destination.server.clone(), name: destination.name.clone() };
+    find(&server.store, asked).await.ok()
+}
+
 async fn find(store: &Store, asked: Asked) -> Result<Cluster, Status> {
     let server = asked.server.trim_end_matches('/');
     let found = known(store)

@@ -16,13 +16,18 @@ pub(crate) fn token_of_answer(method: &str, json: &[u8]) -> Option<String> {
     Some(answer["token"].as_str().unwrap_or_default().to_owned())
 }
 
+/// Where a browser sends a cookie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Scope {
+    pub(crate) path: String,
+    /// Over TLS only.
+    pub(crate) is_secure: bool,
+}
+
 /// The `Set-Cookie` lines of a token; a long one takes several.
-pub(crate) fn lines(token: &str, is_secure: bool) -> Vec<String> {
-    let flags = if is_secure {
-        "path=/; SameSite=lax; httpOnly; Secure"
-    } else {
-        "path=/; SameSite=lax; httpOnly"
-    };
+pub(crate) fn lines(token: &str, scope: &Scope) -> Vec<String> {
+    let secure = if scope.is_secure { "; Secure" } else { "" };
+    let flags = format!("path={}; SameSite=lax; httpOnly{secure}", scope.path);
     // Room for the longest name and the count.
     let room = MAX_LENGTH - flags.len() - COOKIE.len() - 16;
     let parts: Vec<&str> = split(token, room);
@@ -52,19 +57,23 @@ fn split(token: &str, room: usize) -> Vec<&str> {
 mod tests {
     use super::*;
 
+    fn scope(is_secure: bool) -> Scope {
+        Scope { path: "/".into(), is_secure }
+    }
+
     #[test]
     fn a_short_token_is_one_cookie() {
         assert_eq!(
-            lines("abc", true),
+            lines("abc", &scope(true)),
             ["argocd.token=abc; path=/; SameSite=lax; httpOnly; Secure"]
         );
-        assert_eq!(lines("", false), ["argocd.token=; path=/; SameSite=lax; httpOnly"]);
+        assert_eq!(lines("", &scope(false)), ["argocd.token=; path=/; SameSite=lax; httpOnly"]);
     }
 
     #[test]
     fn a_long_token_is_spread_and_put_together_again() {
         let token = "x".repeat(9_000);
-        let lines = lines(&token, true);
+        let lines = lines(&token, &scope(true));
         assert_eq!(lines.len(), 3);
         assert!(lines.iter().all(|it| it.len() <= MAX_LENGTH));
         let mut headers = http::HeaderMap::new();

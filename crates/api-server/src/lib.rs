@@ -1,28 +1,39 @@
 //! The API server: gRPC, gRPC-web and REST on one port.
 //!
 //! `methods.rs` is the table of everything it answers; each service has a file
-//! of its own with one async function per method. `serve.rs` is the port,
-//! `caller.rs` says who is calling, `access.rs` whether they may. Roles elsewhere
+//! of its own with one async function per method. `serve.rs` takes connections,
+//! `port.rs` requests; `caller.rs` and `sso.rs` say who is calling, `access.rs`
+//! whether they may. Roles elsewhere
 //! in the program are reached through [`Sources`] and [`Control`].
 
 #![warn(missing_docs)]
 
 mod access;
 mod account;
+mod address;
 mod application;
 mod application_set;
 mod apps;
 mod audit;
+mod badge;
 mod bootstrap;
 mod caller;
+mod certificate;
 mod cluster_service;
+mod compress;
+mod config_map;
 mod cookie;
 mod credential;
 mod events;
 mod failure;
+mod fields;
+mod gpgkey;
+mod links;
 mod logins;
 mod methods;
+mod metrics;
 mod notification;
+mod port;
 mod ports;
 mod project;
 mod projects;
@@ -33,10 +44,12 @@ mod secret;
 mod serve;
 mod session;
 mod settings_service;
+mod sso;
 mod store;
 mod tls;
 mod token;
 mod version;
+mod web;
 mod webhook;
 
 use std::sync::Arc;
@@ -44,18 +57,23 @@ use std::sync::Arc;
 use ::cluster::{Client, Randomness, Scope};
 use ::settings::SettingsStore;
 use gocompat::glob::list::{self, Mode};
+use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 
 pub use bootstrap::BootstrapError;
+pub use logins::LoginLimits;
 pub use ports::{
-    Control, Destination, Details, Refs, RenderRequest, Rendered, SourceError, Sources,
+    Charts, Control, Destination, Details, Refs, RenderRequest, Rendered, SourceError, Sources,
 };
 pub use runtime::Shutdown;
+pub use web::Web;
 
 use apps::Apps;
 use logins::Logins;
+use metrics::Metrics;
 use projects::Projects;
 use revocations::Revocations;
+use sso::Sso;
 use store::Store;
 
 /// How an API server works.
@@ -68,6 +86,10 @@ pub struct Options {
     pub application_namespaces: Vec<String>,
     /// Serve with TLS; without it, everything goes over the wire as it is.
     pub tls: bool,
+    /// How it looks to browsers.
+    pub web: Web,
+    /// How often somebody may try to log in.
+    pub login_limits: LoginLimits,
     /// The source of jitter.
     pub random: Randomness,
 }
@@ -111,16 +133,22 @@ pub struct ApiServer {
     projects: Projects,
     settings: Arc<SettingsStore>,
     logins: Logins,
+    sso: Sso,
+    metrics: Metrics,
     revocations: Revocations,
 }
 
 impl ApiServer {
     /// Makes sure that the signing key, the admin's password and the project
-    /// `default` exist, and learns which tokens are revoked.
+    /// `default` exist, and learns which tokens are revoked. What it counts is in the registry.
     ///
     /// # Errors
     /// When the control plane refuses to say or to store them.
-    pub async fn start(options: Options, ports: Ports) -> Result<Self, BootstrapError> {
+    pub async fn start(
+        options: Options,
+        ports: Ports,
+        registry: &mut Registry,
+    ) -> Result<Self, BootstrapError> {
         let store = Store::new(ports.control_plane.clone(), &options.namespace);
         let settings = Arc::clone(&ports.settings);
         bootstrap::bootstrap(&store, &settings).await?;
@@ -130,6 +158,7 @@ impl ApiServer {
         let revocations = revocations::load(&store)
             .await
             .map_err(|source| BootstrapError::Store { what: "the list of logouts", source })?;
+        let logins = Logins::new(options.login_limits);
         Ok(Self {
             options,
             ports,
@@ -137,9 +166,19 @@ impl ApiServer {
             apps: Apps::default(),
             projects: Projects::default(),
             settings,
-            logins: Logins::default(),
+            logins,
+            sso: Sso::default(),
+            metrics: Metrics::new(registry),
             revocations,
         })
+    }
+
+    /// Where browsers send our cookies. Behind a proxy that ends TLS, the address of the settings
+    /// tells that browsers speak it.
+    fn cookie_scope(&self) -> cookie::Scope {
+        let is_https = self.settings.current().server.url.starts_with("https://");
+        let path = self.options.web.cookie_path();
+        cookie::Scope { path, is_secure: self.options.tls || is_https }
     }
 
     /// Answers on this socket until shutdown.

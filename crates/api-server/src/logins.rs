@@ -7,15 +7,32 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-/// After this many failures in [`WINDOW`], no password is right.
-const MAX_FAILURES: u32 = 5;
-const WINDOW: Duration = Duration::from_secs(300);
-/// How many names are remembered.
-const MAX_NAMES: usize = 10_000;
-/// Logins at the same time; each costs a tenth of a second of a processor.
-const MAX_AT_ONCE: usize = 50;
+/// How often somebody may try to log in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoginLimits {
+    /// After this many failures within the window, no password is right.
+    pub max_failures: u32,
+    /// How long a failure counts.
+    pub window: Duration,
+    /// How many names are remembered.
+    pub max_names: usize,
+    /// Logins at the same time; each costs a tenth of a second of a processor.
+    pub max_at_once: usize,
+}
+
+impl Default for LoginLimits {
+    fn default() -> Self {
+        Self {
+            max_failures: 5,
+            window: Duration::from_secs(300),
+            max_names: 10_000,
+            max_at_once: 50,
+        }
+    }
+}
 
 pub(crate) struct Logins {
+    limits: LoginLimits,
     failures: Mutex<BTreeMap<String, Failures>>,
     pub(crate) places: Semaphore,
 }
@@ -25,18 +42,18 @@ struct Failures {
     last: Instant,
 }
 
-impl Default for Logins {
-    fn default() -> Self {
-        Self { failures: Mutex::default(), places: Semaphore::new(MAX_AT_ONCE) }
-    }
-}
-
 impl Logins {
+    pub(crate) fn new(limits: LoginLimits) -> Self {
+        let places = Semaphore::new(limits.max_at_once.min(Semaphore::MAX_PERMITS));
+        Self { limits, failures: Mutex::default(), places }
+    }
+
     /// Did this name fail too often of late?
     pub(crate) fn is_barred(&self, name: &str, now: Instant) -> bool {
         let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         let found = failures.get(name);
-        found.is_some_and(|it| it.count >= MAX_FAILURES && now.duration_since(it.last) <= WINDOW)
+        let LoginLimits { max_failures, window, .. } = self.limits;
+        found.is_some_and(|it| it.count >= max_failures && now.duration_since(it.last) <= window)
     }
 
     pub(crate) fn succeeded(&self, name: &str) {
@@ -45,8 +62,8 @@ impl Logins {
 
     pub(crate) fn failed(&self, name: &str, now: Instant) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        failures.retain(|_, it| now.duration_since(it.last) <= WINDOW);
-        if failures.len() >= MAX_NAMES && !failures.contains_key(name) {
+        failures.retain(|_, it| now.duration_since(it.last) <= self.limits.window);
+        if failures.len() >= self.limits.max_names && !failures.contains_key(name) {
             // Made-up names must not push the admin's count out.
             let oldest = failures.iter().filter(|(it, _)| *it != ::settings::accounts::ADMIN);
             let oldest = oldest.min_by_key(|(_, it)| it.last).map(|(name, _)| name.clone());
@@ -64,7 +81,7 @@ mod tests {
 
     #[test]
     fn five_failures_bar_a_name_for_a_while() {
-        let logins = Logins::default();
+        let logins = Logins::new(LoginLimits::default());
         let now = Instant::now();
         for _ in 0..4 {
             logins.failed("ann", now);
@@ -72,22 +89,27 @@ mod tests {
         assert!(!logins.is_barred("ann", now));
         logins.failed("ann", now);
         assert!(logins.is_barred("ann", now) && !logins.is_barred("bob", now));
-        assert!(!logins.is_barred("ann", now + WINDOW + Duration::from_secs(1)));
+        assert!(
+            !logins.is_barred("ann", now + LoginLimits::default().window + Duration::from_secs(1))
+        );
         logins.succeeded("ann");
         assert!(!logins.is_barred("ann", now));
     }
 
     #[test]
     fn made_up_names_do_not_push_the_admin_out() {
-        let logins = Logins::default();
+        let logins = Logins::new(LoginLimits::default());
         let now = Instant::now();
-        for _ in 0..MAX_FAILURES {
+        for _ in 0..LoginLimits::default().max_failures {
             logins.failed("admin", now);
         }
-        for number in 0..MAX_NAMES + 10 {
+        for number in 0..LoginLimits::default().max_names + 10 {
             logins.failed(&format!("n{number}"), now + Duration::from_secs(1));
         }
         assert!(logins.is_barred("admin", now));
-        assert_eq!(logins.failures.lock().expect("no panic").len(), MAX_NAMES);
+        assert_eq!(
+            logins.failures.lock().expect("no panic").len(),
+            LoginLimits::default().max_names
+        );
     }
 }

@@ -7,8 +7,8 @@ use wire::{Body, Status, Table, delete, get, patch, post, put};
 use crate::ApiServer;
 use crate::caller::Caller;
 use crate::{
-    account, application, application_set, cluster_service, notification, project, repocreds,
-    repository, session, settings_service, version,
+    account, application, application_set, certificate, cluster_service, gpgkey, notification,
+    project, repocreds, repository, session, settings_service, version,
 };
 
 /// What a handler gets besides the message.
@@ -48,6 +48,7 @@ pub(crate) fn table() -> Table<Call> {
     projects(&mut table);
     clusters(&mut table);
     repositories(&mut table);
+    trust(&mut table);
     notifications(&mut table);
     table
 }
@@ -311,6 +312,23 @@ fn repository_credentials(table: &mut Table<Call>) {
     table.unary(path, rest, repocreds::update_write);
     let path = "/repocreds.RepoCredsService/DeleteWriteRepositoryCredentials";
     table.unary(path, [delete("/api/v1/write-repocreds/{url}")], repocreds::delete_write);
+}
+
+fn trust(table: &mut Table<Call>) {
+    let all = "/api/v1/certificates";
+    let path = "/certificate.CertificateService/ListCertificates";
+    table.unary(path, [get(all)], certificate::list);
+    let path = "/certificate.CertificateService/CreateCertificate";
+    let rest = [post(all).body(Body::Field("certificates"))];
+    table.unary(path, rest, certificate::create);
+    let path = "/certificate.CertificateService/DeleteCertificate";
+    table.unary(path, [delete(all)], certificate::delete);
+    let all = "/api/v1/gpgkeys";
+    table.unary("/gpgkey.GPGKeyService/List", [get(all)], gpgkey::list);
+    table.unary("/gpgkey.GPGKeyService/Get", [get("/api/v1/gpgkeys/{keyID}")], gpgkey::get);
+    let rest = [post(all).body(Body::Field("publickey"))];
+    table.unary("/gpgkey.GPGKeyService/Create", rest, gpgkey::create);
+    table.unary("/gpgkey.GPGKeyService/Delete", [delete(all)], gpgkey::delete);
 }
 
 fn notifications(table: &mut Table<Call>) {

@@ -51,6 +51,9 @@ pub trait Sources: Send + Sync {
     /// Branches and tags.
     fn refs<'a>(&'a self, repo: &'a str) -> BoxFuture<'a, Result<Refs, SourceError>>;
 
+    /// The charts of a Helm repository with their versions.
+    fn helm_charts<'a>(&'a self, repo: &'a str) -> BoxFuture<'a, Result<Charts, SourceError>>;
+
     /// The paths of a repository that can be applications, with their types.
     fn list_apps<'a>(
         &'a self,
@@ -156,6 +159,9 @@ pub struct Refs {
     /// Tags.
     pub tags: Vec<String>,
 }
+
+/// The charts of a Helm repository with their versions.
+pub type Charts = BTreeMap<String, Vec<String>>;
 
 /// Why there are no manifests; for the user to read.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -168,14 +168,15 @@ pub(crate) async fn sync_windows(
     Ok(SyncWindowsResponse { windows })
 }
 
-/// Links that argocd-cm defines are not evaluated yet: there are none.
+/// The links beside a project.
 pub(crate) async fn links(
     call: Call,
     request: ListProjectLinksRequest,
 ) -> Result<LinksResponse, Status> {
     call.require(resource::PROJECTS, action::GET, &request.name)?;
-    find(&call.server.store, &request.name).await?;
-    Ok(LinksResponse::default())
+    let project = find(&call.server.store, &request.name).await?;
+    let links = &call.server.settings.current().ui.project_links;
+    Ok(crate::links::About::default().project(&project).links(links))
 }
 
 /// The project of an Application, with what it inherits, if the Application may use it.

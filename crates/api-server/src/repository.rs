@@ -13,7 +13,7 @@ use serde_json::json;
 use wire::Status;
 use wire::message::cluster::ConnectionState;
 use wire::message::repository::{
-    AppInfo, DirectoryAppSpec, HelmAppSpec, HelmChartsResponse, KustomizeAppSpec, Refs,
+    AppInfo, DirectoryAppSpec, HelmAppSpec, HelmChart, HelmChartsResponse, KustomizeAppSpec, Refs,
     RepoAccessQuery, RepoAppDetailsQuery, RepoAppDetailsResponse, RepoAppsQuery, RepoAppsResponse,
     RepoCreateRequest, RepoQuery, RepoResponse, RepoUpdateRequest, Repository, RepositoryList,
 };
@@ -125,12 +125,22 @@ pub(crate) async fn list_refs(call: Call, query: RepoQuery) -> Result<Refs, Stat
     Ok(Refs { branches: refs.branches, tags: refs.tags })
 }
 
-pub(crate) async fn list_oci_tags(_: Call, _: RepoQuery) -> Result<Refs, Status> {
+pub(crate) async fn list_oci_tags(call: Call, query: RepoQuery) -> Result<Refs, Status> {
+    let object = scoped(&query.app_project, &query.repo);
+    call.require(resource::REPOSITORIES, action::GET, &object)?;
     Err(Status::unimplemented("OCI repositories are not supported yet"))
 }
 
-pub(crate) async fn helm_charts(_: Call, _: RepoQuery) -> Result<HelmChartsResponse, Status> {
-    Err(Status::unimplemented("Helm repositories are not supported yet"))
+pub(crate) async fn helm_charts(
+    call: Call,
+    query: RepoQuery,
+) -> Result<HelmChartsResponse, Status> {
+    let object = scoped(&query.app_project, &query.repo);
+    call.require(resource::REPOSITORIES, action::GET, &object)?;
+    let charts = call.server.ports.sources.helm_charts(&query.repo).await;
+    let charts = charts.map_err(|error| Status::unknown(error.message))?;
+    let items = charts.into_iter().map(|(name, versions)| HelmChart { name, versions });
+    Ok(HelmChartsResponse { items: items.collect() })
 }
 
 pub(crate) async fn list_apps(

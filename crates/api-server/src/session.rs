@@ -42,7 +42,10 @@ pub(crate) async fn create(
         return Err(wrong());
     };
     let settings = call.server.settings.current();
-    check_password(&call.server, &settings, &request.username, request.password).await?;
+    let checked =
+        check_password(&call.server, &settings, &request.username, request.password).await;
+    call.server.metrics.login(checked.is_ok());
+    checked?;
     let lasts = i64::try_from(settings.session.lasts.as_secs()).unwrap_or(i64::MAX);
     let subject = format!("{}:{}", request.username, Capability::Login.name());
     let token = issue(&call.server, subject, lasts, String::new())?;
@@ -148,7 +151,7 @@ pub(crate) async fn user_info(
     let caller = call.caller.unwrap_or_default();
     Ok(GetUserInfoResponse {
         logged_in: !caller.name.is_empty(),
-        username: caller.name,
+        username: caller.shown_name().to_owned(),
         iss: caller.issuer,
         groups: caller.groups,
     })

@@ -4,7 +4,7 @@ use ::settings::Settings as Current;
 use ::settings::resources::{IgnoredFields, ResourceOverride as CurrentOverride};
 use wire::Status;
 use wire::message::settings::{
-    Connector, DexConfig, GoogleAnalyticsConfig, Help, KnownTypeField, OidcConfig,
+    Claim, Connector, DexConfig, GoogleAnalyticsConfig, Help, KnownTypeField, OidcConfig,
     OverrideIgnoreDiff, ResourceOverride, Settings, SettingsPluginsResponse, SettingsQuery,
 };
 
@@ -108,9 +108,22 @@ fn oidc(settings: &Current) -> Option<OidcConfig> {
         client_id: oidc.client_id.clone(),
         cli_client_id: oidc.cli_client_id.clone(),
         scopes: oidc.requested_scopes.clone(),
+        id_token_claims: oidc
+            .requested_id_token_claims
+            .iter()
+            .map(|(name, it)| (name.clone(), claim(it)))
+            .collect(),
         enable_pkce_authentication: oidc.uses_pkce,
-        ..OidcConfig::default()
     })
+}
+
+fn claim(wish: &serde_json::Value) -> Claim {
+    let values = wish["values"].as_array().into_iter().flatten();
+    Claim {
+        essential: wish["essential"].as_bool().unwrap_or(false),
+        value: wish["value"].as_str().unwrap_or_default().to_owned(),
+        values: values.filter_map(|it| it.as_str()).map(str::to_owned).collect(),
+    }
 }
 
 pub(crate) async fn plugins(_: Call, _: SettingsQuery) -> Result<SettingsPluginsResponse, Status> {

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use ring::hmac;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Who issues local tokens.
 pub(crate) const ISSUER: &str = "argocd";
@@ -21,14 +21,29 @@ const LENGTH_LIMIT: usize = 64 * 1024;
 pub(crate) struct Claims {
     pub(crate) iss: String,
     pub(crate) sub: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "some_seconds")]
     pub(crate) exp: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "some_seconds")]
     pub(crate) nbf: Option<f64>,
-    #[serde(default)]
+    #[serde(default, serialize_with = "seconds")]
     pub(crate) iat: f64,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) jti: String,
+}
+
+/// Whole seconds, as other programs expect to find them.
+#[expect(clippy::cast_possible_truncation, reason = "seconds of our times fit")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn seconds<S: Serializer>(time: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_i64(*time as i64)
+}
+
+#[expect(clippy::ref_option, reason = "serde asks for it")]
+fn some_seconds<S: Serializer>(time: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match time {
+        Some(time) => seconds(time, serializer),
+        None => serializer.serialize_none(),
+    }
 }
 
 /// Why a token is not good.
@@ -124,6 +139,16 @@ mod tests {
     #[test]
     fn a_token_of_ours_says_what_was_signed() {
         assert_eq!(verify(&sign(&claims(), KEY), KEY, at(100)), Ok(claims()));
+    }
+
+    #[test]
+    fn times_are_written_as_whole_numbers() {
+        let token = sign(&claims(), KEY);
+        let said = URL_SAFE_NO_PAD.decode(token.split('.').nth(1).expect("claims"));
+        let said = String::from_utf8(said.expect("base64")).expect("text");
+        let expect =
+            r#"{"iss":"argocd","sub":"admin:login","exp":200,"nbf":100,"iat":100,"jti":"an id"}"#;
+        assert_eq!(said, expect);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use wire::message::version::{Nothing, VersionMessage};
 use crate::methods::Call;
 
 /// The Argo CD whose API this is; clients compare it with their own.
-const VERSION: &str = concat!("v3.6.0+argosy.", env!("CARGO_PKG_VERSION"));
+pub(crate) const VERSION: &str = concat!("v3.6.0+argosy.", env!("CARGO_PKG_VERSION"));
 
 /// Whoever is not logged in learns the version and nothing else.
 pub(crate) async fn version(call: Call, _: Nothing) -> Result<VersionMessage, Status> {

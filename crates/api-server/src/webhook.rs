@@ -34,12 +34,14 @@ pub(crate) fn receive(
     let header = |name: &str| headers.get(name).and_then(|it| it.to_str().ok());
     match event::read(method == Method::POST, &header, body, secrets) {
         Ok(event) => {
+            server.metrics.webhook(true);
             let concerned = concerned(server, &event);
             let server = Arc::clone(server);
             tokio::spawn(async move { refresh_all(&server, concerned).await });
             (StatusCode::OK, String::new())
         }
         Err(refused) => {
+            server.metrics.webhook(false);
             tracing::info!(why = ?refused, "refused a webhook");
             answer(refused, secrets.max_payload)
         }

@@ -12,8 +12,8 @@ use api::{
     RevisionMetadata,
 };
 use api_server::{
-    ApiServer, Control, Destination, Details, Options, Ports, Refs, RenderRequest, Rendered,
-    Shutdown, SourceError, Sources,
+    ApiServer, Charts, Control, Destination, Details, LoginLimits, Options, Ports, Refs,
+    RenderRequest, Rendered, Shutdown, SourceError, Sources, Web,
 };
 use cluster::{
     Access, ApiKind, Client, Cluster, Randomness, Scope, Selector, StoreOptions, Tagged, WatchEvent,
@@ -22,6 +22,7 @@ use devcluster::DevCluster;
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
 use object::{GroupVersionKind, Object, ResourceKey};
+use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use settings::SettingsStore;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -109,6 +110,10 @@ impl Sources for OnePath {
         async { Ok(Refs { branches: vec!["main".into()], tags: vec!["v1".into()] }) }.boxed()
     }
 
+    fn helm_charts<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Charts, SourceError>> {
+        async { Ok(BTreeMap::from([("web".to_owned(), vec!["1.0.0".to_owned()])])) }.boxed()
+    }
+
     fn list_apps<'a>(
         &'a self,
         _: &'a str,
@@ -173,6 +178,8 @@ impl Control for OneObject {
 
 #[test]
 fn the_api_answers_over_rest_and_grpc() {
+    // Another test of this process may have been first.
+    drop(rustls::crypto::ring::default_provider().install_default());
     let control_plane = DevCluster::start().expect("a control plane");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
@@ -194,6 +201,12 @@ async fn story(control_plane: &DevCluster) {
     let token = the_admin_logs_in_with_the_first_password(&rest, &client).await;
     let rest = Rest { token: token.clone(), ..rest };
     projects_are_created_changed_and_deleted(&rest).await;
+    host_keys_and_certificates_are_added_listed_and_removed(&rest).await;
+    keys_of_signers_are_added_listed_and_removed(&rest).await;
+    who_may_do_nothing_is_refused_everywhere(&rest, &client).await;
+    bad_requests_are_refused_and_hurt_nobody(&rest).await;
+    charts_of_a_repository_are_listed(&rest).await;
+    users_of_an_identity_provider_log_in(&rest, &client).await;
     roles_of_projects_have_tokens(&rest).await;
     clusters_are_secrets(&rest, &client).await;
     repositories_are_secrets(&rest, &client).await;
@@ -203,6 +216,8 @@ async fn story(control_plane: &DevCluster) {
     live_objects_are_read_patched_acted_on_and_deleted(&rest, &client).await;
     a_namespace_must_be_permitted(&rest).await;
     a_watch_begins_with_what_is_there(&rest).await;
+    lists_come_by_page_and_by_field(&rest).await;
+    links_and_badges_are_made(&rest, &client).await;
     grpc_says_the_same(&rest, token).await;
     a_deletion_cascades_unless_told_otherwise(&rest, &client).await;
     shutdown.begin();
@@ -257,6 +272,8 @@ async fn start(client: Client, shutdown: Shutdown) -> String {
         namespace: NAMESPACE.into(),
         application_namespaces: vec!["team-*".into()],
         tls: false,
+        web: Web::default(),
+        login_limits: LoginLimits::default(),
         random: Randomness::of_this_process(),
     };
     cluster.ready().await;
@@ -269,7 +286,8 @@ async fn start(client: Client, shutdown: Shutdown) -> String {
         settings.follow(&client, NAMESPACE, &Randomness::of_this_process()).await;
     });
     let ports = Ports { sources: Arc::new(OnePath), control_plane: client, control, settings };
-    let server = ApiServer::start(options, ports).await.expect("an API server");
+    let server =
+        ApiServer::start(options, ports, &mut Registry::default()).await.expect("an API server");
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address").to_string();
     tokio::spawn(async move { server.run(listener, &shutdown).await });
@@ -413,6 +431,415 @@ async fn projects_are_created_changed_and_deleted(rest: &Rest) {
     assert_eq!((status, body), (200, json!({})));
     let expect = (404, 5, "appprojects.argoproj.io \"shop\" not found");
     rest.refuses("GET", "/api/v1/projects/shop", Value::Null, expect).await;
+}
+
+async fn host_keys_and_certificates_are_added_listed_and_removed(rest: &Rest) {
+    let all = "/api/v1/certificates";
+    assert_eq!(rest.get(all).await, json!({"items": [], "metadata": {}}));
+    let key = "AAAAC3NzaC1lZDI1NTE5AAAAIAEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEB";
+    let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, key);
+    let item = json!({"serverName": "git.example.org", "certType": "ssh",
+                      "certSubType": "ssh-ed25519", "certData": encoded, "certInfo": ""});
+    let body = json!({"items": [item]});
+    let (status, told) = rest.ask("POST", all, body.clone()).await;
+    let print = "RXm/ruZ0eTzRXKwi1AQEDynB0VgHQ2ac9KPSFdf/YnA";
+    assert_eq!((status, &told["items"][0]["certInfo"]), (200, &print.into()), "{told}");
+    let (status, told) = rest.ask("POST", all, body).await;
+    assert_eq!((status, &told["items"]), (200, &json!([])), "known already: {told}");
+    let listed = rest.get(&format!("{all}?hostNamePattern=git.*&certType=ssh")).await;
+    let expect = json!([{"serverName": "git.example.org", "certType": "ssh",
+        "certSubType": "ssh-ed25519", "certData": "", "certInfo": format!("SHA256:{print}")}]);
+    assert_eq!(listed["items"], expect);
+    assert_eq!(rest.get(&format!("{all}?certType=https")).await["items"], json!([]));
+    let nonsense = json!({"items": [{"serverName": "a", "certType": "https", "certData": ""}]});
+    rest.refuses("POST", all, nonsense, (500, 2, "no valid PEM data received")).await;
+    let path = format!("{all}?hostNamePattern=git.example.org");
+    let (status, removed) = rest.ask("DELETE", &path, Value::Null).await;
+    assert_eq!((status, removed["items"].as_array().map(Vec::len)), (200, Some(1)));
+    assert_eq!(rest.get(all).await["items"], json!([]));
+}
+
+async fn keys_of_signers_are_added_listed_and_removed(rest: &Rest) {
+    let all = "/api/v1/gpgkeys";
+    let body = json!({"keyData": include_str!("../src/gpgkey/keys.asc")});
+    let (status, told) = rest.ask("POST", all, body.clone()).await;
+    assert_eq!((status, told["created"]["items"].as_array().map(Vec::len)), (200, Some(3)));
+    let (_, told) = rest.ask("POST", all, body).await;
+    assert_eq!(told["skipped"].as_array().map(Vec::len), Some(3), "{told}");
+    let listed = rest.get(all).await;
+    assert_eq!(listed["items"][0]["keyID"], "2337DBF43947B17C", "{listed}");
+    assert!(listed["items"][0]["keyData"].is_null(), "{listed}");
+    let one = rest.get(&format!("{all}/D10999377F4DBD40CB3AE4ED2337DBF43947B17C")).await;
+    assert_eq!(one["owner"], "Ada <ada@example.org>");
+    assert!(one["keyData"].as_str().is_some_and(|it| it.contains("BEGIN PGP PUBLIC KEY")));
+    let path = format!("{all}?keyID=2337DBF43947B17C");
+    assert_eq!(rest.ask("DELETE", &path, Value::Null).await, (200, json!({})));
+    let expect = (500, 2, "no such key configured: 2337DBF43947B17C");
+    rest.refuses("DELETE", &path, Value::Null, expect).await;
+    rest.refuses("POST", all, json!({"keyData": " "}), (500, 2, "submitted key data is empty"))
+        .await;
+}
+
+/// Every REST operation, called by somebody who may do nothing.
+async fn who_may_do_nothing_is_refused_everywhere(rest: &Rest, client: &Client) {
+    set_config(client, "argocd-cm", json!({"accounts.weak": "apiKey"})).await;
+    until("the account is known", async || {
+        rest.ask("GET", "/api/v1/account/weak", Value::Null).await.0 == 200
+    })
+    .await;
+    let (status, body) = rest.ask("POST", "/api/v1/account/weak/token", json!({})).await;
+    assert_eq!(status, 200, "{body}");
+    let token = body["token"].as_str().expect("a token").to_owned();
+    let weak = Rest { address: rest.address.clone(), token };
+    let app = "/api/v1/applications/web";
+    let source = json!({"repoURL": "https://example.org/r", "path": "web"});
+    let spec = json!({"project": "default", "source": source,
+        "destination": {"server": SERVER, "namespace": "x"}});
+    let whole = json!({"metadata": {"name": "web"}, "spec": spec});
+    let object = "?resourceName=a&kind=ConfigMap&version=v1&namespace=x";
+    let cluster = "/api/v1/clusters/https%3A%2F%2Fkubernetes.default.svc";
+    let repo = "/api/v1/repositories/https%3A%2F%2Fexample.org%2Fr";
+    let write_repo = "/api/v1/write-repositories/https%3A%2F%2Fexample.org%2Fr";
+    let nothing = || Value::Null;
+    let refused = [
+        ("GET", app.to_owned(), nothing()),
+        ("POST", "/api/v1/applications".to_owned(), whole.clone()),
+        ("PUT", app.to_owned(), whole.clone()),
+        ("PUT", format!("{app}/spec"), spec.clone()),
+        ("PATCH", app.to_owned(), json!({"patch": "{}", "patchType": "merge"})),
+        ("DELETE", app.to_owned(), nothing()),
+        ("POST", format!("{app}/sync"), json!({})),
+        ("POST", format!("{app}/rollback"), json!({"id": 1})),
+        ("DELETE", format!("{app}/operation"), nothing()),
+        ("GET", format!("{app}/managed-resources"), nothing()),
+        ("GET", format!("{app}/server-side-diff"), nothing()),
+        ("GET", format!("{app}/resource-tree"), nothing()),
+        ("GET", "/api/v1/stream/applications/web/resource-tree".to_owned(), nothing()),
+        ("GET", format!("{app}/manifests"), nothing()),
+        ("GET", format!("{app}/revisions/HEAD/metadata"), nothing()),
+        ("GET", format!("{app}/revisions/HEAD/chartdetails"), nothing()),
+        ("GET", format!("{app}/revisions/HEAD/ocimetadata"), nothing()),
+        ("GET", format!("{app}/syncwindows"), nothing()),
+        ("GET", format!("{app}/events"), nothing()),
+        ("GET", format!("{app}/links"), nothing()),
+        ("GET", format!("{app}/logs"), nothing()),
+        ("GET", format!("{app}/pods/a/logs"), nothing()),
+        ("GET", format!("{app}/resource{object}"), nothing()),
+        ("POST", format!("{app}/resource{object}"), json!("{}")),
+        ("DELETE", format!("{app}/resource{object}"), nothing()),
+        ("GET", format!("{app}/resource/links{object}"), nothing()),
+        ("GET", format!("{app}/resource/actions{object}"), nothing()),
+        ("POST", format!("{app}/resource/actions{object}"), json!("restart")),
+        ("POST", format!("{app}/resource/actions/v2"), json!({"action": "restart"})),
+        ("GET", "/api/v1/applicationsets/s".to_owned(), nothing()),
+        ("DELETE", "/api/v1/applicationsets/s".to_owned(), nothing()),
+        ("GET", "/api/v1/applicationsets/s/resource-tree".to_owned(), nothing()),
+        ("GET", "/api/v1/applicationsets/s/events".to_owned(), nothing()),
+        ("GET", "/api/v1/projects/default".to_owned(), nothing()),
+        ("GET", "/api/v1/projects/default/detailed".to_owned(), nothing()),
+        ("GET", "/api/v1/projects/default/globalprojects".to_owned(), nothing()),
+        ("GET", "/api/v1/projects/default/events".to_owned(), nothing()),
+        ("GET", "/api/v1/projects/default/syncwindows".to_owned(), nothing()),
+        ("GET", "/api/v1/projects/default/links".to_owned(), nothing()),
+        ("POST", "/api/v1/projects".to_owned(), json!({"project": {"metadata": {"name": "x"}}})),
+        ("PUT", "/api/v1/projects/x".to_owned(), json!({"project": {"metadata": {"name": "x"}}})),
+        ("DELETE", "/api/v1/projects/x".to_owned(), nothing()),
+        ("POST", "/api/v1/projects/default/roles/ci/token".to_owned(), json!({})),
+        ("DELETE", "/api/v1/projects/default/roles/ci/token/1".to_owned(), nothing()),
+        ("GET", cluster.to_owned(), nothing()),
+        ("POST", "/api/v1/clusters".to_owned(), json!({"server": "https://c", "name": "c"})),
+        ("PUT", cluster.to_owned(), json!({"name": "x"})),
+        ("DELETE", cluster.to_owned(), nothing()),
+        ("POST", format!("{cluster}/rotate-auth"), json!({})),
+        ("POST", format!("{cluster}/invalidate-cache"), json!({})),
+        ("GET", repo.to_owned(), nothing()),
+        ("POST", "/api/v1/repositories".to_owned(), json!({"repo": "https://example.org/x"})),
+        ("PUT", repo.to_owned(), json!({"repo": "https://example.org/r"})),
+        ("DELETE", repo.to_owned(), nothing()),
+        ("POST", format!("{repo}/validate"), json!("https://example.org/r")),
+        ("GET", format!("{repo}/refs"), nothing()),
+        ("GET", format!("{repo}/apps"), nothing()),
+        ("GET", format!("{repo}/helmcharts"), nothing()),
+        ("GET", format!("{repo}/oci-tags"), nothing()),
+        ("POST", format!("{repo}/appdetails"), json!({"source": source})),
+        ("GET", write_repo.to_owned(), nothing()),
+        ("POST", "/api/v1/write-repositories".to_owned(), json!({"repo": "https://e.org/x"})),
+        ("DELETE", write_repo.to_owned(), nothing()),
+        ("POST", "/api/v1/repocreds".to_owned(), json!({"url": "https://example.org"})),
+        ("DELETE", "/api/v1/repocreds/https%3A%2F%2Fexample.org".to_owned(), nothing()),
+        ("GET", "/api/v1/certificates".to_owned(), nothing()),
+        ("POST", "/api/v1/certificates".to_owned(), json!({"items": []})),
+        ("DELETE", "/api/v1/certificates".to_owned(), nothing()),
+        ("GET", "/api/v1/gpgkeys".to_owned(), nothing()),
+        ("GET", "/api/v1/gpgkeys/2337DBF43947B17C".to_owned(), nothing()),
+        ("POST", "/api/v1/gpgkeys".to_owned(), json!({"keyData": "x"})),
+        ("DELETE", "/api/v1/gpgkeys?keyID=2337DBF43947B17C".to_owned(), nothing()),
+        ("GET", "/api/v1/account/admin".to_owned(), nothing()),
+        ("POST", "/api/v1/account/admin/token".to_owned(), json!({})),
+        ("DELETE", "/api/v1/account/admin/token/x".to_owned(), nothing()),
+    ];
+    for (verb, path, body) in refused {
+        let (status, told) = weak.ask(verb, &path, body).await;
+        assert_eq!(status, 403, "{verb} {path}: {told}");
+    }
+    for list in [
+        "applications",
+        "projects",
+        "clusters",
+        "repositories",
+        "write-repositories",
+        "repocreds",
+        "write-repocreds",
+        "applicationsets",
+    ] {
+        let listed = weak.get(&format!("/api/v1/{list}")).await;
+        assert!(listed["items"].as_array().is_none_or(Vec::is_empty), "{list}: {listed}");
+    }
+    // Oneself one may always see.
+    assert_eq!(weak.get("/api/v1/account").await["items"][0]["name"], "weak");
+    set_config(client, "argocd-cm", json!({"accounts.weak": null})).await;
+}
+
+async fn lists_come_by_page_and_by_field(rest: &Rest) {
+    let names = |list: &Value| -> Vec<String> {
+        let items = list["items"].as_array().cloned().unwrap_or_default();
+        items.iter().map(|it| it["metadata"]["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    let all = rest.get("/api/v1/applications").await;
+    let mut paged = Vec::new();
+    let mut token = String::new();
+    loop {
+        let path = format!("/api/v1/applications?limit=1&continue={token}");
+        let page = rest.get(&path).await;
+        paged.extend(names(&page));
+        token = page["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
+        if token.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(paged, names(&all));
+    assert!(!paged.is_empty());
+    let found = rest.get(&format!("/api/v1/applications?search={}", paged[0])).await;
+    assert!(names(&found).contains(&paged[0]));
+    assert_eq!(names(&rest.get("/api/v1/applications?health=Nonsense").await), [""; 0]);
+    let fields = rest.get("/api/v1/applications?fields=items.metadata.name").await;
+    let item = fields["items"][0].as_object().expect("an item");
+    assert_eq!(item.keys().collect::<Vec<_>>(), ["metadata"], "{fields}");
+    let expect =
+        (400, 3, "cannot sort by \"color\"; name, project, health, sync and created are known");
+    rest.refuses("GET", "/api/v1/applications?sort=color", Value::Null, expect).await;
+}
+
+async fn links_and_badges_are_made(rest: &Rest, client: &Client) {
+    let all = rest.get("/api/v1/applications").await;
+    let name = all["items"][0]["metadata"]["name"].as_str().expect("an Application").to_owned();
+    let links = "- url: https://logs/{{.app.metadata.name}}\n  title: logs\n  if: app.spec.project != \"x\"\n- url: https://never\n  title: never\n  if: false";
+    let config = json!({"application.links": links, "statusbadge.enabled": "true"});
+    set_config(client, "argocd-cm", config).await;
+    until("the links are known", async || {
+        rest.get(&format!("/api/v1/applications/{name}/links")).await["items"].is_array()
+    })
+    .await;
+    let made = rest.get(&format!("/api/v1/applications/{name}/links")).await;
+    let expect = json!([{"title": "logs", "url": format!("https://logs/{name}")}]);
+    assert_eq!(made["items"], expect);
+    let (status, badge) = rest.ask("GET", &format!("/api/badge?name={name}"), Value::Null).await;
+    assert_eq!(status, 200);
+    assert!(badge.as_str().is_some_and(|it| it.starts_with("<svg")), "{badge}");
+    let (_, badge) = rest.ask("GET", "/api/badge?name=absent", Value::Null).await;
+    assert!(badge.as_str().is_some_and(|it| it.contains("Not Found")), "{badge}");
+}
+
+async fn charts_of_a_repository_are_listed(rest: &Rest) {
+    let charts = rest.get("/api/v1/repositories/https%3A%2F%2Fexample.org%2Fc/helmcharts").await;
+    assert_eq!(charts, json!({"items": [{"name": "web", "versions": ["1.0.0"]}]}));
+}
+
+async fn bad_requests_are_refused_and_hurt_nobody(rest: &Rest) {
+    // Forms of other sites cannot act for a user.
+    let (status, _) =
+        raw(rest, "POST /api/v1/projects HTTP/1.1\r\nContent-Type: text/plain", b"{}").await;
+    assert_eq!(status, 415);
+    let post = "POST /api/v1/projects HTTP/1.1\r\nContent-Type: application/json";
+    for body in [&b"{"[..], b"[]", b"{\"project\":{\"metadata\":7}}", b"\xff\xfe"] {
+        assert_eq!(raw(rest, post, body).await.0, 400, "{body:?}");
+    }
+    // The last of two is the one that counts, and what nobody knows is passed over.
+    let twice = br#"{"project":{"metadata":{"name":"a b"}},"project":{"metadata":{"name":"UPPER"}},"unknown":{}}"#;
+    assert!(raw(rest, post, twice).await.0 >= 400);
+    for name in ["..%2F..%2Fsecrets", "%00", "a%0d%0ab", "%2e%2e", "..", "a%2Fb", "%ff"] {
+        let (status, body) =
+            rest.ask("GET", &format!("/api/v1/applications/{name}"), Value::Null).await;
+        assert!(matches!(status, 400 | 403 | 404), "{name}: {status} {body}");
+    }
+    // Frames that are torn, too long, or hold no message.
+    let web = "POST /application.ApplicationService/List HTTP/1.1\r\nContent-Type: application/grpc-web+proto";
+    for body in [
+        &b"\0"[..],
+        b"\0\xff\xff\xff\xff",
+        b"\0\0\0\0\x02\xff\xff",
+        b"\x01\0\0\0\x01x",
+        b"no frame",
+    ] {
+        let (status, head) = raw(rest, web, body).await;
+        assert_eq!(status, 200, "{head}");
+        assert!(!head.contains("grpc-status: 0"), "{head}");
+    }
+    let huge = format!("GET /api/version HTTP/1.1\r\nX-Huge: {}", "x".repeat(2 << 20));
+    assert!(matches!(raw(rest, &huge, b"").await.0, 0 | 431));
+    assert!(rest.get("/api/version").await["Version"].is_string(), "still well");
+}
+
+/// Status and all of an answer; 0 where the connection ends without one.
+async fn raw(rest: &Rest, head: &str, body: &[u8]) -> (u16, String) {
+    let mut stream = TcpStream::connect(&rest.address).await.expect("a connection");
+    let token = &rest.token;
+    let head = format!(
+        "{head}\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {token}\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    // The other side may close before it has read everything.
+    drop(stream.write_all(head.as_bytes()).await);
+    drop(stream.write_all(body).await);
+    let mut answer = Vec::new();
+    drop(stream.read_to_end(&mut answer).await);
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    let status = answer.split(' ').nth(1).and_then(|it| it.parse().ok()).unwrap_or(0);
+    (status, answer)
+}
+
+/// Waits until the settings say so.
+async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !holds().await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("never: {what}"));
+}
+
+async fn set_config(client: &Client, name: &str, data: Value) {
+    let maps = ApiKind::known(&GroupVersionKind::parse("v1", "ConfigMap"), "configmaps", true);
+    if client.get(&maps, NAMESPACE, name).await.expect("an answer").is_none() {
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
+        let map = Object::from_value(map).expect("an object");
+        client.create(&maps, NAMESPACE, &map, "test").await.expect("a ConfigMap");
+    }
+    let patch = json!({ "data": data });
+    client.merge_patch(&maps, NAMESPACE, name, None, &patch).await.expect("patched");
+}
+
+async fn users_of_an_identity_provider_log_in(rest: &Rest, client: &Client) {
+    let provider = testkit::oidc::Provider::start();
+    let home = format!("http://{}", rest.address);
+    let config = |extra: &str| {
+        let (issuer, id) = (provider.issuer(), testkit::oidc::CLIENT);
+        let secret = testkit::oidc::SECRET;
+        format!("name: Test\nissuer: {issuer}\nclientID: {id}\nclientSecret: '{secret}'\n{extra}")
+    };
+    let stranger = Rest { address: rest.address.clone(), token: String::new() };
+    let (status, told) = stranger.ask("GET", "/auth/login", Value::Null).await;
+    assert_eq!((status, told), (500, "SSO is not configured\n".into()));
+    let pkce =
+        "enablePKCEAuthentication: true\nenableUserInfoGroups: true\nuserInfoPath: /userinfo";
+    set_config(client, "argocd-cm", json!({"url": home, "oidc.config": config(pkce)})).await;
+    let policy = "g, sales, role:sellers\np, role:sellers, projects, get, default, allow\n\
+                  g, from-user-info, role:told\np, role:told, accounts, get, admin, allow";
+    set_config(client, "argocd-rbac-cm", json!({"policy.csv": policy})).await;
+    until("oidc.config is read", async || {
+        rest.get("/api/v1/settings").await["oidcConfig"]["name"] == "Test"
+    })
+    .await;
+
+    // Only to ourselves.
+    let path = "/auth/login?return_url=https://evil.example.org/";
+    assert_eq!(stranger.ask("GET", path, Value::Null).await.0, 400);
+    let (status, head) = head_of(&rest.address, "/auth/login", "").await;
+    let (at_provider, state) = (header(&head, "location"), header(&head, "set-cookie"));
+    assert_eq!(status, 303, "{head}");
+    assert!(at_provider.starts_with(provider.issuer()), "{head}");
+    assert!(at_provider.contains("code_challenge="), "{head}");
+    let (there, target) = split(&at_provider);
+    let (_, head) = head_of(&there, &target, "").await;
+    let (_, back) = split(&header(&head, "location"));
+    // Nobody else can bring the code back.
+    let (status, _) = head_of(&rest.address, &back, "").await;
+    assert_eq!(status, 400);
+    let cookie = state.split(';').next().expect("a cookie").to_owned();
+    let forged = back.replace("state=", "state=x");
+    assert_eq!(head_of(&rest.address, &forged, &cookie).await.0, 400);
+    let (status, head) = head_of(&rest.address, &back, &cookie).await;
+    assert_eq!((status, header(&head, "location").as_str()), (303, "/"), "{head}");
+    let token = header(&head, "set-cookie");
+    let token = token.strip_prefix("argocd.token=").and_then(|it| it.split(';').next());
+    let token = token.expect("a token").to_owned();
+
+    let ann = Rest { address: rest.address.clone(), token: token.clone() };
+    let expect = json!({"loggedIn": true, "username": "ann@example.org", "iss": provider.issuer(),
+                        "groups": ["sales", "from-user-info"]});
+    assert_eq!(ann.get("/api/v1/session/userinfo").await, expect);
+    ann.get("/api/v1/projects/default").await;
+    assert_eq!(ann.get("/api/v1/account").await["items"][0]["name"], "admin");
+    assert_eq!(ann.get("/api/v1/applications").await["items"], json!([]));
+    let (status, _) =
+        ann.ask("POST", "/api/v1/projects", json!({"project": {"metadata": {"name": "x"}}})).await;
+    assert_eq!(status, 403);
+
+    // Tokens that the command line program got by itself, and those that are none.
+    let minted =
+        |claims: Value| Rest { address: rest.address.clone(), token: provider.mint(&claims) };
+    let good = json!({"iss": provider.issuer(), "aud": testkit::oidc::CLIENT, "exp": 4e9, "sub": "bob", "jti": "b"});
+    assert_eq!(minted(good.clone()).get("/api/v1/session/userinfo").await["username"], "bob");
+    for (key, value) in
+        [("aud", json!("others")), ("exp", json!(1)), ("iss", json!("https://other"))]
+    {
+        let mut bad = good.clone();
+        bad[key] = value;
+        let expect = (401, 16, "invalid session: failed to verify the token");
+        minted(bad).refuses("GET", "/api/v1/applications", Value::Null, expect).await;
+    }
+    let other = testkit::oidc::Provider::start();
+    let foreign = Rest { address: rest.address.clone(), token: other.mint(&good) };
+    let expect = (401, 16, "invalid session: failed to verify the token");
+    foreign.refuses("GET", "/api/v1/applications", Value::Null, expect).await;
+
+    // A logout ends the session, also for a token of the provider.
+    let (status, _) =
+        head_of(&rest.address, "/auth/logout", &format!("argocd.token={token}")).await;
+    assert_eq!(status, 303);
+    let expect = (401, 16, "invalid session: token is revoked, please re-login");
+    ann.refuses("GET", "/api/v1/applications", Value::Null, expect).await;
+    assert_eq!(minted(good).get("/api/v1/session/userinfo").await["username"], "bob");
+    set_config(client, "argocd-cm", json!({"url": null, "oidc.config": null})).await;
+    set_config(client, "argocd-rbac-cm", json!({"policy.csv": null})).await;
+}
+
+/// Status and head of an answer.
+async fn head_of(address: &str, path: &str, cookie: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).await.expect("a connection");
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nCookie: {cookie}\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await.expect("a request");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("an answer");
+    let head = answer.split("\r\n\r\n").next().unwrap_or_default().to_owned();
+    let status = head.split(' ').nth(1).and_then(|it| it.parse().ok()).expect("a status");
+    (status, head)
+}
+
+/// The first header of that name.
+fn header(head: &str, name: &str) -> String {
+    let lines = head.lines().filter_map(|it| it.split_once(':'));
+    let found = lines.into_iter().find(|(it, _)| it.eq_ignore_ascii_case(name));
+    found.map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
+}
+
+/// Host and target of an address.
+fn split(address: &str) -> (String, String) {
+    let rest = address.strip_prefix("http://").expect("an address");
+    let (host, target) = rest.split_once('/').unwrap_or((rest, ""));
+    (host.to_owned(), format!("/{target}"))
 }
 
 async fn roles_of_projects_have_tokens(rest: &Rest) {

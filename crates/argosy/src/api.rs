@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ::api::{
     AppKey, Application, ApplicationDestination, ApplicationSource, ApplicationTree, HealthStatus,
@@ -10,7 +11,8 @@ use ::api::{
 };
 use anyhow::Context as _;
 use api_server::{
-    ApiServer, Control, Destination, Details, Refs, RenderRequest, Rendered, SourceError, Sources,
+    ApiServer, Charts, Control, Destination, Details, LoginLimits, Refs, RenderRequest, Rendered,
+    SourceError, Sources, Web,
 };
 use clap::Args;
 use cluster::Client;
@@ -18,13 +20,14 @@ use controller::Controller;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use object::ResourceKey;
+use prometheus_client::registry::Registry;
 use render::tree::MemoryTree;
 use render::{
     EnabledSourceTypes, NothingOutside, RenderContext, RenderError, SourceDetails, SourceType,
     Still, World,
 };
 use repo_server::{Freshness, ManifestQuery, RefSource, RepoUrl, TargetRevision};
-use runtime::{Chain, Shutdown};
+use runtime::{Chain, Shutdown, serve_metrics};
 use settings::SettingsStore;
 use settings::repositories::Repository;
 use tokio::net::TcpListener;
@@ -44,6 +47,66 @@ pub(crate) struct ApiOptions {
     /// Serve the API without TLS
     #[arg(long, env = "ARGOCD_SERVER_INSECURE")]
     insecure: bool,
+    /// Everything is below this path, for ingresses that pass it on
+    #[arg(long, env = "ARGOCD_SERVER_ROOTPATH", default_value = "")]
+    rootpath: String,
+    /// Where browsers think they are, for ingresses that remove the path
+    #[arg(long, env = "ARGOCD_SERVER_BASEHREF", default_value = "/")]
+    basehref: String,
+    /// Where Dex is
+    #[arg(long, env = "ARGOCD_SERVER_DEX_SERVER", default_value = "argocd-dex-server:5556")]
+    dex_server: String,
+    /// Talk to Dex without TLS
+    #[arg(long, env = "ARGOCD_SERVER_DEX_SERVER_PLAINTEXT")]
+    dex_server_plaintext: bool,
+    /// The header X-Frame-Options; empty for none
+    #[arg(long, env = "ARGOCD_SERVER_X_FRAME_OPTIONS", default_value = "sameorigin")]
+    x_frame_options: String,
+    /// The header Content-Security-Policy; empty for none
+    #[arg(
+        long,
+        env = "ARGOCD_SERVER_CONTENT_SECURITY_POLICY",
+        default_value = "frame-ancestors 'self';"
+    )]
+    content_security_policy: String,
+    /// Compress answers for clients that take it
+    #[arg(
+        long,
+        env = "ARGOCD_SERVER_ENABLE_GZIP",
+        default_value_t = true,
+        action = clap::ArgAction::Set,
+        num_args = 0..=1,
+        default_missing_value = "true"
+    )]
+    enable_gzip: bool,
+    /// The types of REST requests that change something, separated by semicolons; empty for any
+    #[arg(
+        long,
+        env = "ARGOCD_API_CONTENT_TYPES",
+        default_value = "application/json",
+        value_delimiter = ';'
+    )]
+    api_content_types: Vec<String>,
+    /// The port of the API's own /metrics; 0 picks a free one
+    #[arg(long, default_value_t = 8083)]
+    server_metrics_port: u16,
+    /// Failed logins after which a name is barred for a while
+    #[arg(long, env = "ARGOCD_SESSION_FAILURE_MAX_FAIL_COUNT", default_value_t = 5, hide = true)]
+    login_max_failures: u32,
+    /// How long a failed login counts, in seconds
+    #[arg(long, env = "ARGOCD_SESSION_FAILURE_WINDOW_SECONDS", default_value_t = 300, hide = true)]
+    login_failure_window: u64,
+    /// How many names that failed to log in are remembered
+    #[arg(long, env = "ARGOCD_SESSION_MAX_CACHE_SIZE", default_value_t = 10_000, hide = true)]
+    login_max_names: usize,
+    /// Logins at the same time
+    #[arg(
+        long,
+        env = "ARGOCD_MAX_CONCURRENT_LOGIN_REQUESTS_COUNT",
+        default_value_t = 50,
+        hide = true
+    )]
+    login_max_at_once: usize,
 }
 
 /// An API server and its socket.
@@ -61,13 +124,56 @@ impl ApiOptions {
         shutdown: &Shutdown,
     ) -> anyhow::Result<Api> {
         let address = SocketAddr::new(self.address, self.port);
-        let options = api_server::Options { tls: !self.insecure, ..options };
+        let options = api_server::Options {
+            tls: !self.insecure,
+            web: self.web(),
+            login_limits: LoginLimits {
+                max_failures: self.login_max_failures,
+                window: Duration::from_secs(self.login_failure_window),
+                max_names: self.login_max_names,
+                max_at_once: self.login_max_at_once,
+            },
+            ..options
+        };
         let listener = TcpListener::bind(address)
             .await
             .with_context(|| format!("could not listen on {address} for the API"))?;
-        let server = ApiServer::start(options, ports).await?;
+        let mut registry = Registry::default();
+        let server = ApiServer::start(options, ports, &mut registry).await?;
         tracing::info!(address = %listener.local_addr()?, "the API listens");
+        self.serve_metrics(registry, shutdown).await;
         Ok(Api { server, listener, shutdown: shutdown.clone() })
+    }
+
+    fn web(&self) -> Web {
+        let scheme = if self.dex_server_plaintext { "http" } else { "https" };
+        let dex_server = match self.dex_server.as_str() {
+            named if named.contains("://") => named.to_owned(),
+            host => format!("{scheme}://{host}"),
+        };
+        let content_types = self.api_content_types.iter().map(|it| it.trim().to_owned());
+        let web = Web {
+            dex_server,
+            frame_options: self.x_frame_options.clone(),
+            content_security_policy: self.content_security_policy.clone(),
+            compresses: self.enable_gzip,
+            content_types: content_types.filter(|it| !it.is_empty()).collect(),
+            ..Web::default()
+        };
+        web.at(&self.rootpath, &self.basehref)
+    }
+
+    /// The API is worth more than its counts: a port that is taken does not stop it.
+    async fn serve_metrics(&self, registry: Registry, shutdown: &Shutdown) {
+        let address = SocketAddr::new(self.address, self.server_metrics_port);
+        let probe = Arc::new(|| Ok(()));
+        match serve_metrics(address, Arc::new(registry), probe, shutdown.clone()).await {
+            Ok(address) => tracing::info!(%address, "the API's metrics listen"),
+            Err(error) => {
+                let error = Chain(&error).to_string();
+                tracing::warn!(error, "no metrics of the API: choose --server-metrics-port");
+            }
+        }
     }
 }
 
@@ -235,6 +341,17 @@ impl Sources for InProcessSources {
             })?;
             let branches = refs.branches().map(str::to_owned).collect();
             Ok(Refs { branches, tags: refs.tags().map(str::to_owned).collect() })
+        }
+        .boxed()
+    }
+
+    fn helm_charts<'a>(&'a self, repo: &'a str) -> BoxFuture<'a, Result<Charts, SourceError>> {
+        async move {
+            let charts = self.sources.server.helm_charts(&RepoUrl::new(repo)).await;
+            charts.map_err(|error| SourceError {
+                message: Chain(&error).to_string(),
+                is_inaccessible: true,
+            })
         }
         .boxed()
     }

@@ -183,6 +183,8 @@ async fn start(options: Options) -> anyhow::Result<()> {
         namespace: namespace.clone(),
         application_namespaces,
         tls: true,
+        web: api_server::Web::default(),
+        login_limits: api_server::LoginLimits::default(),
         random: Randomness::of_this_process(),
     };
     let api_sources = InProcessSources {

@@ -4,6 +4,7 @@
 //! at those whose object pattern begins as the object does.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::line::{Effect, Finding, Line, read};
 use crate::pattern::{Fit, MatchMode, Pattern};
@@ -13,14 +14,15 @@ use crate::{action, resource};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rules {
     mode: MatchMode,
-    by_subject: BTreeMap<Box<str>, SubjectRules>,
+    by_subject: BTreeMap<Box<str>, Arc<SubjectRules>>,
     /// The roles that `g` lines give, by who has them.
     roles: BTreeMap<Box<str>, Vec<Box<str>>>,
 }
 
 /// The rules of one subject, by the literal text their object pattern begins with.
 #[derive(Clone, Debug, Default)]
-struct SubjectRules {
+pub(crate) struct SubjectRules {
+    mode: MatchMode,
     by_prefix: BTreeMap<Box<str>, Vec<Rule>>,
     /// The lengths that occur among the prefixes, shortest first.
     lengths: Vec<usize>,
@@ -85,7 +87,8 @@ impl Rules {
                         find(format!("the pattern {text:?} cannot be read{}", self.consequence()));
                     }
                 }
-                self.by_subject.entry(subject.into()).or_default().add(rule);
+                let rules = self.by_subject.entry(subject.into()).or_default();
+                Arc::make_mut(rules).add(rule, self.mode);
             }
         }
     }
@@ -105,19 +108,27 @@ impl Rules {
         self.roles.contains_key(name)
     }
 
-    pub(crate) fn knows(&self, subject: &str) -> bool {
-        self.by_subject.contains_key(subject)
-    }
-
     /// Every role that some `g` line gives.
     pub(crate) fn roles(&self) -> BTreeSet<&str> {
         self.roles.values().flatten().map(|it| &**it).collect()
     }
 
-    pub(crate) fn judge(&self, subject: &str, request: &Request<'_>) -> Verdict {
-        let Some(rules) = self.by_subject.get(subject) else { return Verdict::Silent };
+    /// Everybody whom a line names: who has a role, is one, or is spoken of.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let named = self.by_subject.keys().chain(self.roles.keys());
+        named.chain(self.roles.values().flatten()).map(|it| &**it)
+    }
+
+    /// The rules about one subject.
+    pub(crate) fn about(&self, subject: &str) -> Option<&Arc<SubjectRules>> {
+        self.by_subject.get(subject)
+    }
+}
+
+impl SubjectRules {
+    pub(crate) fn judge(&self, request: &Request<'_>) -> Verdict {
         let mut verdict = Verdict::Silent;
-        for rule in rules.concerning(request.object) {
+        for rule in self.concerning(request.object) {
             match rule.judge(request, self.mode) {
                 Verdict::Denied => return Verdict::Denied,
                 Verdict::Allowed => verdict = Verdict::Allowed,
@@ -126,10 +137,9 @@ impl Rules {
         }
         verdict
     }
-}
 
-impl SubjectRules {
-    fn add(&mut self, rule: Rule) {
+    fn add(&mut self, rule: Rule, mode: MatchMode) {
+        self.mode = mode;
         let prefix = rule.object.prefix();
         if let Err(place) = self.lengths.binary_search(&prefix.len()) {
             self.lengths.insert(place, prefix.len());

@@ -72,6 +72,7 @@ impl World {
             .args([
                 "--metrics-address=127.0.0.1",
                 "--metrics-port=18482",
+                "--server-metrics-port=0",
                 "--port=0",
                 "--kubeconfig",
             ])

@@ -6,4 +6,5 @@ pub mod cases;
 pub mod files;
 pub mod git;
 pub mod kustomize;
+pub mod oidc;
 pub mod registry;

@@ -15,7 +15,7 @@ mod template;
 pub use method::{Endpoint, Reply, Routed, Table};
 pub use refusal::{error_body, http_status};
 pub use request::RequestError;
-pub use rest::{Body, Rest, delete, get, patch, post, put};
+pub use rest::{Body, Rest, delete, get, go_json, patch, post, put};
 pub use template::unescaped_query;
 pub use tonic::{Code, Status};
 

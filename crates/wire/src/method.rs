@@ -183,10 +183,7 @@ where
         context: C,
         request: Request<HttpBody>,
     ) -> BoxFuture<'static, Response<HttpBody>> {
-        let handler = self.handler.clone();
-        let service = tower::service_fn(move |request: tonic::Request<Asked>| {
-            handler(context.clone(), request.into_inner()).map_ok(tonic::Response::new)
-        });
+        let service = service(&self.handler, context);
         async move { server::<Asked, Answer>().unary(service, request).await }.boxed()
     }
 
@@ -220,10 +217,7 @@ where
         context: C,
         request: Request<HttpBody>,
     ) -> BoxFuture<'static, Response<HttpBody>> {
-        let handler = self.handler.clone();
-        let service = tower::service_fn(move |request: tonic::Request<Asked>| {
-            handler(context.clone(), request.into_inner()).map_ok(tonic::Response::new)
-        });
+        let service = service(&self.handler, context);
         async move { server::<Asked, Answer>().server_streaming(service, request).await }.boxed()
     }
 
@@ -261,10 +255,7 @@ where
         context: C,
         request: Request<HttpBody>,
     ) -> BoxFuture<'static, Response<HttpBody>> {
-        let handler = self.handler.clone();
-        let service = tower::service_fn(move |request: tonic::Request<tonic::Streaming<Piece>>| {
-            handler(context.clone(), request.into_inner()).map_ok(tonic::Response::new)
-        });
+        let service = service(&self.handler, context);
         async move { server::<Piece, Answer>().client_streaming(service, request).await }.boxed()
     }
 
@@ -272,6 +263,30 @@ where
         async { Err(Status::unimplemented("this method takes a stream: call it over gRPC")) }
             .boxed()
     }
+}
+
+/// A handler as tonic calls it.
+fn service<C, F, Fut, Asked, Answer>(
+    handler: &F,
+    context: C,
+) -> impl tower::Service<
+    tonic::Request<Asked>,
+    Response = tonic::Response<Answer>,
+    Error = Status,
+    Future = impl Future<Output = Result<tonic::Response<Answer>, Status>>
+             + Send
+             + use<C, F, Fut, Asked, Answer>,
+> + Send
++ use<C, F, Fut, Asked, Answer>
+where
+    C: Clone + Send + 'static,
+    F: Fn(C, Asked) -> Fut + Clone + Send + 'static,
+    Fut: Future<Output = Result<Answer, Status>> + Send + 'static,
+{
+    let handler = handler.clone();
+    tower::service_fn(move |request: tonic::Request<Asked>| {
+        handler(context.clone(), request.into_inner()).map_ok(tonic::Response::new)
+    })
 }
 
 fn server<Asked, Answer>() -> Grpc<ProstCodec<Answer, Asked>>

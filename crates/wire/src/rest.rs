@@ -60,7 +60,8 @@ pub fn delete(template: &'static str) -> Rest {
 }
 
 /// JSON with `<`, `>`, `&` and the two line separators escaped inside texts, as Go prints it.
-pub(crate) fn go_json(value: &impl serde::Serialize) -> Vec<u8> {
+#[must_use]
+pub fn go_json(value: &impl serde::Serialize) -> Vec<u8> {
     let text = serde_json::to_string(value).expect("messages have only text for keys");
     if !text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
         return text.into_bytes();

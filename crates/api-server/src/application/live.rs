@@ -1,7 +1,10 @@
 //! Live objects of an Application: read one, patch it, delete it.
 
+use std::collections::BTreeSet;
+
 use ::cluster::{Cluster, DeleteOptions, PatchKind, Propagation};
 use api::{Application, ApplicationTree, ResourceNode};
+use engine::project::{Gate, Place, ProjectClusters};
 use object::{GroupVersionKind, Object, ResourceKey};
 use rbac::action;
 use serde_json::Value;
@@ -16,6 +19,7 @@ use crate::audit::{Reason, note};
 use crate::failure::refused;
 use crate::methods::Call;
 use crate::secret::Mask;
+use crate::{cluster_service, links};
 
 /// An object that belongs to an Application, and where it lives.
 pub(super) struct Found {
@@ -66,21 +70,21 @@ pub(crate) async fn patch(
         let message = format!("patch type {:?} is not supported", request.patch_type);
         return Err(Status::invalid_argument(message));
     };
-    let patch: Value = serde_json::from_str(&request.patch)
-        .map_err(|error| Status::invalid_argument(format!("could not read the patch: {error}")))?;
     let it = &found.node.resource_ref;
+    let is_secret = it.kind == "Secret" && it.group.is_empty();
+    // What is told of a failure could quote what was to be hidden.
+    let hidden = || Status::unknown(format!("failed to patch Secret {}/{}", it.namespace, it.name));
+    let patch: Value = serde_json::from_str(&request.patch).map_err(|error| {
+        let told = Status::invalid_argument(format!("could not read the patch: {error}"));
+        if is_secret { hidden() } else { told }
+    })?;
     let Some(kind) = found.cluster.kinds().find(&found.kind()).cloned() else {
         return Err(Status::not_found(format!("the cluster does not serve {}", it.kind)));
     };
     let client = found.cluster.client();
     let patched = client.patch(&kind, &it.namespace, &it.name, None, (how, &patch)).await;
     let patched = patched.map_err(|error| {
-        // The refusal may quote what was refused.
-        if it.kind == "Secret" && it.group.is_empty() {
-            let message = format!("failed to patch Secret {}/{}", it.namespace, it.name);
-            return Status::unknown(message);
-        }
-        refused("error patching resource", &error)
+        if is_secret { hidden() } else { refused("error patching resource", &error) }
     })?;
     let (group, kind) = (request.group.unwrap_or_default(), request.kind);
     let what = format!("patched resource {group}/{kind} '{}'", request.resource_name);
@@ -114,13 +118,25 @@ pub(crate) async fn delete(
     Ok(ApplicationResponse {})
 }
 
-/// Links that argocd-cm defines are not evaluated yet: there are none.
+/// The links beside an object.
 pub(crate) async fn links(
     call: Call,
     request: ApplicationResourceRequest,
 ) -> Result<LinksResponse, Status> {
-    belonging(&call, &request).await?;
-    Ok(LinksResponse::default())
+    let found = belonging(&call, &request).await?;
+    let settings = call.server.settings.current();
+    if settings.ui.resource_links.is_empty() {
+        return Ok(LinksResponse::default());
+    }
+    let object = Mask::of(&call).shown(found.read().await?);
+    let project = crate::project::of(&call, &found.app).await?;
+    let about =
+        links::About::default().resource(object).application(&found.app, "").project(&project);
+    let about = match cluster_service::of(&call.server, &found.app.spec.destination).await {
+        Some(cluster) => about.cluster(&cluster),
+        None => about,
+    };
+    Ok(about.links(&settings.ui.resource_links))
 }
 
 /// The object of a request, if it belongs to the Application it names.
@@ -155,10 +171,55 @@ pub(super) async fn belonging(
     Ok(Found { app, node, cluster: destination.cluster })
 }
 
-/// The tree of an Application.
+/// The tree of an Application: what its project lets it have. One that its project does not let be
+/// has nothing.
 pub(super) async fn tree_of(call: &Call, app: &Application) -> Result<ApplicationTree, Status> {
+    let Ok(project) = crate::project::of(call, app).await else {
+        return Ok(ApplicationTree::default());
+    };
+    let gate = Gate::new(&project, ProjectClusters::Known(Vec::new()));
+    let Ok(place) = call.server.ports.control.destination(&app.spec.destination) else {
+        return Ok(ApplicationTree::default());
+    };
+    let place = engine::project::Cluster { server: place.server, name: place.name };
+    if !gate.objections(&app.spec, &place).is_empty() {
+        return Ok(ApplicationTree::default());
+    }
     let tree = call.server.ports.control.tree(app).await;
-    tree.map_err(|why| Status::unknown(format!("error getting cached app resource tree: {why}")))
+    let tree = tree
+        .map_err(|why| Status::unknown(format!("error getting cached app resource tree: {why}")))?;
+    let is_permitted = |node: &ResourceNode| {
+        let it = &node.resource_ref;
+        let kind = object::GroupKind::new(&it.group, &it.kind);
+        let whereabouts = match it.namespace.as_str() {
+            "" => Place::ClusterWide,
+            namespace => Place::Namespace(namespace),
+        };
+        gate.permits_object(&kind, &it.name, whereabouts, &place).is_ok()
+    };
+    Ok(ApplicationTree { nodes: reachable(tree.nodes, is_permitted), ..tree })
+}
+
+/// The nodes that are permitted and do not hang from others only that are not.
+fn reachable(
+    nodes: Vec<ResourceNode>,
+    is_permitted: impl Fn(&ResourceNode) -> bool,
+) -> Vec<ResourceNode> {
+    let (mut kept, gone): (Vec<_>, Vec<_>) = nodes.into_iter().partition(is_permitted);
+    let mut gone: BTreeSet<String> = gone.into_iter().map(|it| it.resource_ref.uid).collect();
+    // What is not there yet has no id to hang from.
+    gone.remove("");
+    loop {
+        let hangs = |it: &ResourceNode| {
+            !it.parent_refs.is_empty() && it.parent_refs.iter().all(|it| gone.contains(&it.uid))
+        };
+        let (hanging, rest): (Vec<_>, Vec<_>) = kept.into_iter().partition(hangs);
+        kept = rest;
+        if hanging.is_empty() {
+            return kept;
+        }
+        gone.extend(hanging.into_iter().map(|it| it.resource_ref.uid));
+    }
 }
 
 fn asked_to_patch(request: &ApplicationResourcePatchRequest) -> ApplicationResourceRequest {
@@ -184,5 +245,34 @@ fn asked_to_delete(request: &ApplicationResourceDeleteRequest) -> ApplicationRes
         kind: request.kind.clone(),
         app_namespace: request.app_namespace.clone(),
         project: request.project.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::ResourceRef;
+
+    use super::*;
+
+    #[test]
+    fn what_hangs_from_the_forbidden_goes_with_it() {
+        let node = |uid: &str, parents: &[&str]| ResourceNode {
+            resource_ref: ResourceRef { uid: uid.into(), ..ResourceRef::default() },
+            parent_refs: parents
+                .iter()
+                .map(|it| ResourceRef { uid: (*it).into(), ..ResourceRef::default() })
+                .collect(),
+            ..ResourceNode::default()
+        };
+        let nodes = vec![
+            node("deployment", &[]),
+            node("pod", &["set"]),
+            node("set", &["deployment"]),
+            node("service", &[]),
+            node("slice", &["service", "deployment"]),
+        ];
+        let kept = reachable(nodes, |it| it.resource_ref.uid != "deployment");
+        let kept: Vec<&str> = kept.iter().map(|it| it.resource_ref.uid.as_str()).collect();
+        assert_eq!(kept, ["service", "slice"]);
     }
 }

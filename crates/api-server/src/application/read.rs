@@ -9,6 +9,7 @@ use tokio::sync::broadcast;
 use wire::Status;
 use wire::message::application::{ApplicationQuery, LinksResponse, ListAppLinksRequest};
 
+use super::page::Paging;
 use super::selector::LabelSelector;
 use super::{checked_namespace, find, shown, store_of};
 use crate::ApiServer;
@@ -16,6 +17,7 @@ use crate::apps::{Event, Turn, version};
 use crate::failure::refused;
 use crate::methods::Call;
 use crate::store::APPLICATIONS;
+use crate::{cluster_service, links};
 
 /// Which Applications a query is about.
 pub(crate) struct Filter {
@@ -24,6 +26,11 @@ pub(crate) struct Filter {
     projects: Vec<String>,
     repo: Option<String>,
     selector: LabelSelector,
+    /// Part of the name, in lower case.
+    search: String,
+    health: Vec<String>,
+    sync: Vec<String>,
+    clusters: Vec<String>,
     /// Only states newer than this.
     newer_than: u64,
 }
@@ -46,6 +53,10 @@ impl Filter {
             projects: projects.filter(|it| !it.is_empty()).cloned().collect(),
             repo: named(&query.repo),
             selector,
+            search: query.search.as_deref().unwrap_or_default().to_lowercase(),
+            health: query.health.clone(),
+            sync: query.sync.clone(),
+            clusters: query.cluster.clone(),
             newer_than: query
                 .resource_version
                 .as_deref()
@@ -68,6 +79,15 @@ impl Filter {
                 .as_ref()
                 .is_none_or(|repo| app.sources().iter().any(|source| source.repo_url == *repo))
             && self.selector.matches(&app.metadata.labels)
+            && (self.search.is_empty() || app.metadata.name.contains(&self.search))
+            && is_one_of(&self.health, &app.status.health.status)
+            && is_one_of(&self.sync, &app.status.sync.status)
+            && (self.clusters.is_empty() || {
+                let destination = &app.spec.destination;
+                self.clusters.iter().any(|it| {
+                    !it.is_empty() && (*it == destination.server || *it == destination.name)
+                })
+            })
     }
 
     /// As a watch has it: what is older than the version asked for is known already.
@@ -76,18 +96,24 @@ impl Filter {
     }
 }
 
+/// Nothing named is no wish.
+fn is_one_of(wanted: &[String], word: &str) -> bool {
+    wanted.is_empty() || wanted.iter().any(|it| it == word)
+}
+
 pub(crate) async fn list(call: Call, query: ApplicationQuery) -> Result<ApplicationList, Status> {
     let filter = Filter::new(&call, &query)?;
     let apps = call.server.apps.all();
     let newest = apps.iter().map(|it| version(it)).max();
     let may_see =
         |app: &Application| call.may(resource::APPLICATIONS, action::GET, &call.object_of(app));
-    let items = apps
-        .iter()
-        .filter(|it| filter.admits(it) && may_see(it))
-        .map(|it| shown(&call.server, (**it).clone()));
+    let paging = Paging::read(&query).map_err(Status::invalid_argument)?;
+    let visible = apps.into_iter().filter(|it| filter.admits(it) && may_see(it));
+    let page = paging.page(visible);
+    let items = page.apps.into_iter().map(|it| shown(&call.server, Arc::unwrap_or_clone(it)));
     let mut list = ApplicationList { items: items.collect(), ..ApplicationList::default() };
     list.metadata.resource_version = newest.map(|it| it.to_string()).unwrap_or_default();
+    list.metadata.continue_ = page.next.unwrap_or_default();
     Ok(list)
 }
 
@@ -145,12 +171,21 @@ async fn refreshed(
     }
 }
 
-/// Links that argocd-cm defines are not evaluated yet: there are none.
+/// The links beside an Application.
 pub(crate) async fn links(
     call: Call,
     request: ListAppLinksRequest,
 ) -> Result<LinksResponse, Status> {
     let namespace = request.namespace.as_deref();
-    find(&call, &request.name, namespace, request.project.as_deref()).await?;
-    Ok(LinksResponse::default())
+    let app = find(&call, &request.name, namespace, request.project.as_deref()).await?;
+    let settings = call.server.settings.current();
+    if settings.ui.application_links.is_empty() {
+        return Ok(LinksResponse::default());
+    }
+    let about = links::About::default().application(&app, &settings.server.url);
+    let about = match cluster_service::of(&call.server, &app.spec.destination).await {
+        Some(cluster) => about.cluster(&cluster),
+        None => about,
+    };
+    Ok(about.links(&settings.ui.application_links))
 }

@@ -67,8 +67,9 @@ pub(crate) async fn update(
 ) -> Result<Application, Status> {
     let mut app = request.application;
     let namespace = checked_namespace(&call, Some(&app.metadata.namespace))?;
+    app.metadata.namespace.clone_from(&namespace);
+    call.require(resource::APPLICATIONS, action::UPDATE, &call.object_of(&app))?;
     find(&call, &app.metadata.name, Some(&namespace), request.project.as_deref()).await?;
-    app.metadata.namespace = namespace;
     validated_update(&call, app, request.validate.unwrap_or(true)).await
 }
 
@@ -102,8 +103,11 @@ async fn validated_update(
     mut app: Application,
     render: bool,
 ) -> Result<Application, Status> {
-    // An Application that moves to another project must be welcome there.
-    call.require(resource::APPLICATIONS, action::UPDATE, &call.object_of(&app))?;
+    let stored = find(call, &app.metadata.name, Some(&app.metadata.namespace), None).await?;
+    // An Application that moves to another project is a new one there.
+    if stored.spec.project_name() != app.spec.project_name() {
+        call.require(resource::APPLICATIONS, action::CREATE, &call.object_of(&app))?;
+    }
     let project = crate::project::of(call, &app).await?;
     validate(call, &mut app, &project, render)
         .await

@@ -75,7 +75,13 @@ impl World {
         let log = File::options().create(true).append(true).open(self.log()).expect("a log file");
         let child = Command::new(env!("CARGO_BIN_EXE_argosy"))
             .args(["run", "--app-resync=1s", "--app-resync-jitter=0s", "--loglevel=debug"])
-            .args(["--metrics-address=127.0.0.1", "--metrics-port=0", "--port=0", "--namespace"])
+            .args([
+                "--metrics-address=127.0.0.1",
+                "--metrics-port=0",
+                "--port=0",
+                "--server-metrics-port=0",
+                "--namespace",
+            ])
             .arg(namespace)
             .arg("--kubeconfig")
             .arg(kubeconfig)

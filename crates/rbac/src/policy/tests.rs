@@ -128,3 +128,45 @@ fn an_unreadable_line_voids_the_operators_policy_but_not_the_built_in_one() {
     check(policy, "", ("ann", &[]), "logs get a/b", false);
     check(policy, "", ("admin", &[]), "logs get a/b", true);
 }
+
+/// What is kept ready and what is found at the time come to the same.
+#[test]
+fn known_roles_decide_as_found_ones_do() {
+    let text = "g, ann, role:a\ng, role:a, role:b\ng, team, role:b\np, role:b, applications, get, x/*, allow\np, ann, applications, get, x/secret, deny\np, proj:x:ci, applications, *, x/*, allow";
+    let quick = Policy::of_texts(&[text], Options::default()).0;
+    let mut slow = quick.clone();
+    slow.known = None;
+    let plain = quick.project("p, proj:x:ci, applications, sync, x/web, allow").0.map(Arc::new);
+    let giving =
+        quick.project("g, role:b, proj:x:ci\np, proj:x:ci, applications, sync, x/*, allow");
+    let giving = giving.0.map(Arc::new);
+    let groups = ["team".to_owned(), "other".to_owned()];
+    for name in ["ann", "bob", "proj:x:ci", "role:a", ""] {
+        for groups in [&groups[..], &[]] {
+            for action in ["get", "sync"] {
+                for object in ["x/web", "x/secret", "y/web"] {
+                    for project in [None, plain.clone(), giving.clone()] {
+                        let who = Who { name, groups };
+                        let request = Request { resource: "applications", action, object };
+                        let decide = |it: &Policy| it.allows(&who, &request, |_| project.clone());
+                        assert_eq!(decide(&quick), decide(&slow), "{name} {action} {object}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn many_with_many_roles_do_not_fill_the_memory() {
+    let mut text = String::new();
+    for number in 0..2_000 {
+        text.push_str(&format!("g, member-{number}, role:all\ng, role:all, role:{number}\n"));
+    }
+    text.push_str("p, role:7, applications, get, x/*, allow\n");
+    let policy = Policy::of_texts(&[&text], Options::default()).0;
+    assert!(policy.known.is_none());
+    let who = Who { name: "member-9", groups: &[] };
+    let request = Request { resource: "applications", action: "get", object: "x/web" };
+    assert!(policy.allows(&who, &request, |_| None));
+}

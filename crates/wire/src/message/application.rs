@@ -21,6 +21,27 @@ messages! {
         app_namespace: Option<String>,
         #[prost(string, repeated, tag = 8)]
         project: Vec<String>,
+        /// At most this many, and a token for the next; ours, like all below.
+        #[prost(int64, optional, tag = 101)]
+        limit: Option<i64>,
+        /// The token of the page before.
+        #[prost(string, optional, tag = 102)]
+        r#continue: Option<String>,
+        /// `name`, `project`, `health`, `sync` or `created`; with a minus the other way round.
+        #[prost(string, optional, tag = 103)]
+        sort: Option<String>,
+        /// Part of the name.
+        #[prost(string, optional, tag = 104)]
+        search: Option<String>,
+        /// One of these.
+        #[prost(string, repeated, tag = 105)]
+        health: Vec<String>,
+        /// One of these.
+        #[prost(string, repeated, tag = 106)]
+        sync: Vec<String>,
+        /// One of these clusters, by address or name.
+        #[prost(string, repeated, tag = 107)]
+        cluster: Vec<String>,
     }
     /// A new application.
     ApplicationCreateRequest {

@@ -1,0 +1,195 @@
+//! One page of a list of Applications, in the order that is asked for.
+//!
+//! The token of a page names the last Application on it with what it was sorted
+//! by: Applications that come and go meanwhile neither repeat nor hide others.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use api::{AppKey, Application};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use wire::message::application::ApplicationQuery;
+
+/// What a list is sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    /// As they are kept, so that the rest need not be looked at.
+    Key,
+    Name,
+    Project,
+    Health,
+    Sync,
+    Created,
+}
+
+/// Which part of a list, in which order.
+#[derive(Debug)]
+pub(super) struct Paging {
+    by: By,
+    is_reversed: bool,
+    limit: usize,
+    after: Option<Place>,
+}
+
+/// Where an Application stands in an order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    by: String,
+    name: String,
+    namespace: String,
+}
+
+/// A page, and the token of the next if there is one.
+pub(super) struct Page {
+    pub(super) apps: Vec<Arc<Application>>,
+    pub(super) next: Option<String>,
+}
+
+impl Paging {
+    /// Everything by key unless the query says otherwise.
+    ///
+    /// # Errors
+    /// What cannot be read of it.
+    pub(super) fn read(query: &ApplicationQuery) -> Result<Self, String> {
+        let sort = query.sort.as_deref().unwrap_or_default();
+        let (is_reversed, word) = match sort.strip_prefix('-') {
+            Some(word) => (true, word),
+            None => (false, sort),
+        };
+        let by = match word {
+            "" => By::Key,
+            "name" => By::Name,
+            "project" => By::Project,
+            "health" => By::Health,
+            "sync" => By::Sync,
+            "created" => By::Created,
+            other => {
+                return Err(format!(
+                    "cannot sort by {other:?}; name, project, health, sync and created are known"
+                ));
+            }
+        };
+        let limit = match query.limit {
+            None | Some(0) => usize::MAX,
+            Some(limit) => usize::try_from(limit)
+                .map_err(|_| format!("the limit must not be negative: {limit}"))?,
+        };
+        let after = query.r#continue.as_deref().filter(|it| !it.is_empty());
+        let after = after.map(|it| Place::read(it).ok_or("the continue token is none of ours"));
+        Ok(Self { by, is_reversed, limit, after: after.transpose()? })
+    }
+
+    /// `apps` come by key.
+    pub(super) fn page(&self, apps: impl Iterator<Item = Arc<Application>>) -> Page {
+        let is_after = |app: &Application| {
+            let after = self.after.as_ref();
+            after.is_none_or(|it| self.order(&self.place(app), it) == Ordering::Greater)
+        };
+        let wanted = apps.filter(|it| is_after(it));
+        let mut apps: Vec<Arc<Application>>;
+        if self.by == By::Key && !self.is_reversed {
+            apps = wanted.take(self.limit.saturating_add(1)).collect();
+        } else {
+            apps = wanted.collect();
+            apps.sort_by_cached_key(|it| self.place(it));
+            if self.is_reversed {
+                apps.reverse();
+            }
+        }
+        let has_more = apps.len() > self.limit;
+        apps.truncate(self.limit);
+        let last = apps.last().filter(|_| has_more);
+        let next = last.map(|it| self.place(it).to_token());
+        Page { apps, next }
+    }
+
+    fn order(&self, one: &Place, other: &Place) -> Ordering {
+        if self.is_reversed { other.cmp(one) } else { one.cmp(other) }
+    }
+
+    fn place(&self, app: &Application) -> Place {
+        let by = match self.by {
+            By::Key => app.metadata.namespace.clone(),
+            By::Name => String::new(),
+            By::Project => app.spec.project_name().to_owned(),
+            By::Health => app.status.health.status.clone(),
+            By::Sync => app.status.sync.status.clone(),
+            By::Created => app.metadata.creation_timestamp.to_string(),
+        };
+        let AppKey { namespace, name } = app.key();
+        Place { by, name, namespace }
+    }
+}
+
+impl Place {
+    fn to_token(&self) -> String {
+        URL_SAFE_NO_PAD.encode(format!("{}\n{}\n{}", self.by, self.name, self.namespace))
+    }
+
+    fn read(token: &str) -> Option<Self> {
+        let text = String::from_utf8(URL_SAFE_NO_PAD.decode(token).ok()?).ok()?;
+        let mut parts = text.splitn(3, '\n').map(str::to_owned);
+        Some(Self { by: parts.next()?, name: parts.next()?, namespace: parts.next()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn apps() -> Vec<Arc<Application>> {
+        let rows = [("a", "p2", "Healthy"), ("b", "p1", "Degraded"), ("c", "p1", "Healthy")];
+        let app = |(name, project, health): (&str, &str, &str)| {
+            let mut app = Application::named("argocd", name);
+            app.spec.project = project.into();
+            app.status.health.status = health.into();
+            Arc::new(app)
+        };
+        rows.into_iter().map(app).collect()
+    }
+
+    fn query(sort: &str, limit: i64, token: Option<String>) -> ApplicationQuery {
+        ApplicationQuery {
+            sort: Some(sort.into()),
+            limit: Some(limit),
+            r#continue: token,
+            ..ApplicationQuery::default()
+        }
+    }
+
+    #[track_caller]
+    fn check(sort: &str, limit: i64, expect: &[&str]) {
+        let mut token = None;
+        let mut pages = Vec::new();
+        loop {
+            let paging = Paging::read(&query(sort, limit, token)).expect("a query");
+            let page = paging.page(apps().into_iter());
+            let names = page.apps.iter().map(|it| it.metadata.name.as_str());
+            pages.push(names.collect::<Vec<_>>().join(""));
+            token = page.next;
+            if token.is_none() {
+                break;
+            }
+        }
+        assert_eq!(pages, expect);
+    }
+
+    #[test]
+    fn pages_go_on_where_the_last_one_ended() {
+        check("name", 2, &["ab", "c"]);
+        check("-name", 2, &["cb", "a"]);
+        check("project", 1, &["b", "c", "a"]);
+        check("health", 2, &["ba", "c"]);
+        check("", 0, &["abc"]);
+        check("", 2, &["ab", "c"]);
+        check("-health", 3, &["cab"]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_told() {
+        assert!(Paging::read(&query("color", 1, None)).is_err());
+        assert!(Paging::read(&query("", -1, None)).is_err());
+        assert!(Paging::read(&query("", 1, Some("x".into()))).is_err());
+    }
+}
