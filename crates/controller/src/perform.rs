@@ -4,6 +4,7 @@ use api::names::FINALIZER_HOOK;
 use cluster::{
     ApplyError, Cluster, DeleteOptions, Effect, Propagation, Validation, Way, WriteOptions,
 };
+use engine::diff::hide::hide_in_text;
 use engine::{Move, Outcome, Task, TaskId, Writing};
 use futures::stream::{self, StreamExt as _};
 use object::Object;
@@ -45,7 +46,10 @@ async fn apply(
             let changed_existing = written.what == Effect::Configured;
             Outcome::written(written.message, changed_existing, controller.now())
         }
-        Err(error) => Outcome::Failed { message: error.in_one_line(), was_applied: false },
+        Err(error) => {
+            let message = hide_in_text(task.action.object(), error.in_one_line());
+            Outcome::Failed { message, was_applied: false }
+        }
     };
     (task.id.clone(), outcome)
 }
@@ -76,7 +80,8 @@ async fn check(cluster: &Cluster, task: &Task) -> (TaskId, Outcome) {
         Err(ApplyError::Invalid { refusal, .. })
             if writing.is_some_and(|it| it.validate) && refusal.code == 400 =>
         {
-            Outcome::CheckFailed { message: refusal.message }
+            let message = hide_in_text(task.action.object(), refusal.message);
+            Outcome::CheckFailed { message }
         }
         Ok(_) | Err(_) => Outcome::Checked,
     };

@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use object::Object;
 use serde_json::{Map, Value};
 
@@ -54,6 +56,29 @@ pub fn hide_secrets(
     }
 }
 
+/// A text about an object, such as an API server's refusal, which may quote it:
+/// without the values of a Secret, in whatever form it was written.
+#[must_use]
+pub fn hide_in_text(object: &Object, text: String) -> String {
+    if !object.group_kind().is("", "Secret") {
+        return text;
+    }
+    let mut hidden: Vec<String> = Vec::new();
+    for values in ["data", "stringData"].iter().filter_map(|it| object.fields().get(*it)) {
+        for value in values.as_object().into_iter().flat_map(Map::values) {
+            let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let decoded = STANDARD.decode(&shown).ok().and_then(|it| String::from_utf8(it).ok());
+            hidden.push(STANDARD.encode(&shown));
+            hidden.extend(decoded);
+            hidden.push(shown);
+        }
+    }
+    // The longest first: one value may be part of another.
+    hidden.sort_by_key(|it| std::cmp::Reverse(it.len()));
+    let values = hidden.iter().filter(|it| !it.is_empty());
+    values.fold(text, |text, value| text.replace(value.as_str(), SIGNS))
+}
+
 /// What the last-applied annotation of a Secret says.
 enum Remembered {
     Nothing,
@@ -88,5 +113,25 @@ fn mask(objects: &mut [&mut Map<String, Value>], parent: &str, key: &str) {
         };
         let next = format!("{SIGNS}{}", MORE_SIGNS.repeat(signs.len()));
         *value = Value::String(signs.entry(text).or_insert(next).clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_that_quotes_a_secret_shows_none_of_it() {
+        let object = |kind: &str| {
+            let value = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "s"},
+                "data": {"a": 12345, "b": "aHVudGVy"}, "stringData": {"c": "hush"}});
+            Object::from_value(value).expect("an object")
+        };
+        let said = "map[data:map[a:12345 b:aHVudGVy]] or hunter, hush, aHVzaA==".to_owned();
+        let expect = "map[data:map[a:++++++++ b:++++++++]] or ++++++++, ++++++++, ++++++++";
+        assert_eq!(hide_in_text(&object("Secret"), said.clone()), expect);
+        assert_eq!(hide_in_text(&object("ConfigMap"), said.clone()), said);
     }
 }

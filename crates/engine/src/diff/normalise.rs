@@ -1,5 +1,7 @@
 //! Makes two spellings of one object look alike.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use object::{Object, typed};
 use serde_json::{Map, Value, json};
 
@@ -72,7 +74,7 @@ pub(super) fn fold_string_data(secret: &mut Map<String, Value>) {
         let mut data = secret.get("data").and_then(Value::as_object).cloned().unwrap_or_default();
         for (name, value) in texts {
             let encoded = match value {
-                Value::String(text) => Value::String(base64(text.as_bytes())),
+                Value::String(text) => Value::String(STANDARD.encode(text)),
                 other => other,
             };
             data.insert(name, encoded);
@@ -90,24 +92,6 @@ pub(super) fn fold_string_data(secret: &mut Map<String, Value>) {
             *value = json!("");
         }
     }
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let padded = [chunk[0], *chunk.get(1).unwrap_or(&0), *chunk.get(2).unwrap_or(&0)];
-        let number = u32::from_be_bytes([0, padded[0], padded[1], padded[2]]);
-        for digit in 0..4 {
-            if digit <= chunk.len() {
-                let index = (number >> (18 - 6 * digit)) & 63;
-                text.push(char::from(DIGITS[index as usize]));
-            } else {
-                text.push('=');
-            }
-        }
-    }
-    text
 }
 
 /// No rules, `null` and `[]` are one; the rules of an aggregated role belong to
