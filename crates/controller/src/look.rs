@@ -164,7 +164,11 @@ pub(crate) async fn look_again(controller: &Controller, app: &Application, seen:
 
 async fn observe_and_compare(controller: &Controller, seen: &mut Seen, rendered: bool) {
     let (Some(cluster), Some(permit)) = (seen.cluster.clone(), &seen.permit) else { return };
-    let wanted = wanted_keys(&seen.want, &seen.facts);
+    let exclusions = seen.settings.exclusions_of(permit.server());
+    let is_excluded = |it: &Object| exclusions.excludes(&it.group_kind());
+    let (excluded, want) = seen.want.iter().cloned().partition::<Vec<Object>, _>(is_excluded);
+    seen.findings.extend(excluded.iter().map(excluded_warning));
+    let wanted = wanted_keys(&want, &seen.facts);
     cluster.keep_field_sets(trusted_field_sets(&seen.comparing));
     let mut live = match live_objects(&cluster, &seen.facts.instance, &wanted).await {
         Ok(live) => live,
@@ -178,7 +182,7 @@ async fn observe_and_compare(controller: &Controller, seen: &mut Seen, rendered:
     permit.filter(&mut live);
     seen.images = cluster.images(&seen.facts.instance);
     if rendered {
-        ask_server(controller, &cluster, &live, seen).await;
+        ask_server(controller, &cluster, &want, &live, seen).await;
     }
     let health = KindRules { settings: &seen.settings, now: controller.now() };
     let rules = Rules { health: &health, comparing: &seen.comparing };
@@ -186,7 +190,7 @@ async fn observe_and_compare(controller: &Controller, seen: &mut Seen, rendered:
         seen.comparison = Some(observe(live, rules, &seen.facts));
         return;
     }
-    let (mut comparison, findings) = compare(seen.want.clone(), live, rules, &seen.facts);
+    let (mut comparison, findings) = compare(want, live, rules, &seen.facts);
     if let Some(permit) = &seen.permit {
         permit.mark_denied(&mut comparison);
     }
@@ -198,10 +202,11 @@ async fn observe_and_compare(controller: &Controller, seen: &mut Seen, rendered:
 async fn ask_server(
     controller: &Controller,
     cluster: &Cluster,
+    want: &[Object],
     live: &BTreeMap<ResourceKey, Object>,
     seen: &mut Seen,
 ) {
-    let questions = questions(&seen.want, live, &seen.comparing, &seen.facts);
+    let questions = questions(want, live, &seen.comparing, &seen.facts);
     let anew = std::mem::take(&mut seen.trusts_nothing);
     let at_once = controller.options.parallel_writes;
     let asked = controller.dry_runs.ask(cluster, questions, live, anew, at_once).await;
@@ -216,6 +221,13 @@ fn trusted_field_sets(comparing: &Comparing) -> impl Iterator<Item = FieldSetWis
         kind: it.kind.to_owned(),
         manager: it.manager.to_owned(),
     })
+}
+
+fn excluded_warning(object: &Object) -> Finding {
+    let (kind, name) = (object.group_kind(), object.name());
+    let message =
+        format!("Resource {}/{} {name} is excluded in the settings", kind.group, kind.kind);
+    Finding::about(Concern::ExcludedResource, object.key(), message)
 }
 
 /// Fills in what git wants; whether that is all of it.

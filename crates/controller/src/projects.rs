@@ -114,6 +114,11 @@ impl Permit {
         Ok(Self { project, gate, cluster })
     }
 
+    /// The address of the cluster it is about.
+    pub(crate) fn server(&self) -> &str {
+        &self.cluster.server
+    }
+
     /// May the Application write or delete this object?
     pub(crate) fn permits(&self, key: &ResourceKey) -> Result<(), Denied> {
         self.gate.permits_object(&key.group_kind(), &key.name, place(key), &self.cluster)

@@ -78,12 +78,17 @@ impl Settings {
     pub fn store_options(&self, server: &str) -> StoreOptions {
         let tracking = self.tracking.clone();
         StoreOptions {
-            exclusions: if self.are_written {
-                self.resources.exclusions_of(server)
-            } else {
-                Exclusions::as_shipped()
-            },
+            exclusions: self.exclusions_of(server),
             ..StoreOptions::new(move |object: &Tagged<'_>| instance_of(object, &tracking))
+        }
+    }
+
+    /// The kinds that are left alone on the cluster at this address.
+    pub(crate) fn exclusions_of(&self, server: &str) -> Exclusions {
+        if self.are_written {
+            self.resources.exclusions_of(server)
+        } else {
+            Exclusions::as_shipped()
         }
     }
 

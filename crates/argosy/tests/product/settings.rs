@@ -7,7 +7,7 @@ use devcluster::DevCluster;
 use serde_json::{Value, json};
 use testkit::git::Repo;
 
-use crate::world::{CONTROL_NAMESPACE, World, config_map};
+use crate::world::{CONTROL_NAMESPACE, World, config_map, shared};
 
 /// The Secret by which Argo CD registers a cluster, with its admin's certificate.
 fn cluster_secret(cluster: &DevCluster, name: &str) -> Value {
@@ -115,4 +115,22 @@ async fn a_rule_of_a_global_project_holds_where_its_selector_says() {
         app.status.resources.iter().any(|it| it.name == "m" && it.status == "Unknown")
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_kind_that_the_settings_exclude_is_told_and_left_alone() {
+    let it = shared().test("excluded").await;
+    let repo = Repo::new();
+    // Without an argocd-cm, the exclusions that come with Argo CD hold.
+    repo.commit(&[
+        ("app/m.yaml", &config_map("m", "color", "blue")),
+        ("app/e.yaml", "apiVersion: v1\nkind: Endpoints\nmetadata: {name: e}\n"),
+    ]);
+    it.create(&it.automated(&repo)).await;
+    let app = it.until_synced().await;
+    let told: Vec<(&str, &str)> =
+        app.status.conditions.iter().map(|it| (it.type_.as_str(), it.message.as_str())).collect();
+    let message = "Resource /Endpoints e is excluded in the settings";
+    assert_eq!(told, [("ExcludedResourceWarning", message)]);
+    assert_eq!(it.get("v1", "Endpoints", "e").await, None);
 }
