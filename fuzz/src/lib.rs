@@ -8,6 +8,7 @@
 //! does not depend on it). To add a target: a function, a line in [`TARGETS`],
 //! and a few inputs in its folder of the corpus.
 
+mod charts;
 mod objects;
 mod scripts;
 mod texts;
@@ -16,15 +17,20 @@ mod texts;
 pub type Target = fn(&[u8]);
 
 /// All targets by name; the name is also that of the folder in the corpus.
-pub const TARGETS: [(&str, Target); 9] = [
+pub const TARGETS: [(&str, Target); 14] = [
+    ("chart-archive", charts::chart_archive),
     ("cron", texts::cron),
+    ("date-layout", charts::date_layout),
     ("fields-v1", objects::fields_v1),
     ("glob", texts::glob),
+    ("go-template", charts::go_template),
     ("jq", scripts::jq),
     ("lua", scripts::lua),
+    ("printf", charts::printf),
     ("quantity", texts::quantity),
     ("semver", texts::semver),
     ("strategic-merge", objects::strategic_merge),
+    ("strvals", charts::strvals),
     ("yaml", texts::yaml),
 ];
 

@@ -54,7 +54,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
         ],
     ),
     ("settings", &["api", "cluster", "gocompat", "object", "rbac"]),
-    ("fuzz", &["engine", "gocompat", "helm", "kustomize", "lua", "object"]),
+    ("fuzz", &["engine", "gocompat", "helm", "kustomize", "lua", "object", "template"]),
     ("devcluster", &[]),
     ("testkit", &["api", "cluster", "devcluster", "object"]),
     ("xtask", &["api", "devcluster"]),

@@ -19,6 +19,9 @@ const MAX_DEPTH: usize = 64;
 /// Names below a chart, ignored ones included.
 const MAX_NAMES: usize = 200_000;
 
+/// What a source may ask for; all of them mean the one that is built in.
+const HELM_VERSIONS: [&str; 3] = ["", "v3", "v4"];
+
 /// A chart and what surrounds it.
 pub(crate) struct ChartSource<'s> {
     pub(crate) tree: &'s dyn Tree,
@@ -67,6 +70,15 @@ impl<'s> ChartSource<'s> {
         } else {
             &helm.release_name
         };
+        if !HELM_VERSIONS.contains(&helm.version.as_str()) {
+            return Err(RenderError::Helm {
+                path: self.path.clone(),
+                problem: format!("helm version '{}' is not supported", helm.version),
+            });
+        }
+        // Argo CD gives the name as `--name-template`.
+        let name = helm::template_name(name, self.world.facts)
+            .map_err(|error| failed(self.path, &error))?;
         let namespace = first_of([&helm.namespace, &self.context.namespace, "default"]);
         let mut options = Options::new(name, namespace);
         options.values = self.values(helm)?;

@@ -104,6 +104,19 @@ fn release_and_namespace_are_the_applications_unless_the_source_says_otherwise()
 }
 
 #[test]
+fn a_release_name_is_a_template_and_the_version_of_helm_is_one_of_those_that_count() {
+    check_tree(
+        &chart(),
+        r#"{"releaseName":"{{ lower \"WEB\" }}-{{ add 1 2 }}","version":"v3"}"#,
+        r#"ConfigMap prod/web-3 "chart""#,
+    );
+    check_error(
+        r#"{"version":"v2"}"#,
+        "failed to execute helm template command: apps/web: helm version 'v2' is not supported",
+    );
+}
+
+#[test]
 fn value_files_are_found_from_the_chart_or_from_the_top() {
     check(r#"{"valueFiles":["/common/guestbook.yaml"]}"#, r#""common""#);
     check(r#"{"valueFiles":["../../common/guestbook.yaml"]}"#, r#""common""#);

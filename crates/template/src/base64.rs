@@ -45,9 +45,13 @@ pub(crate) fn decode_base32(text: &[u8]) -> Result<Vec<u8>, usize> {
 }
 
 fn decode_with(text: &[u8], alphabet: &[u8], bits: u32, group: usize) -> Result<Vec<u8>, usize> {
-    // Line breaks do not count, but positions in errors do.
-    let letters: Vec<(usize, u8)> =
-        text.iter().copied().enumerate().filter(|(_, b)| !matches!(b, b'\r' | b'\n')).collect();
+    let is_letter = |byte: &u8| !matches!(byte, b'\r' | b'\n');
+    // Line breaks do not count; in the positions of errors those of base64 do.
+    let letters: Vec<(usize, u8)> = if bits == 6 {
+        text.iter().copied().enumerate().filter(|(_, byte)| is_letter(byte)).collect()
+    } else {
+        text.iter().copied().filter(is_letter).enumerate().collect()
+    };
     let data = letters.iter().take_while(|(_, letter)| *letter != b'=').count();
     let mut out = Vec::with_capacity(data);
     let (mut pending, mut count) = (0u32, 0);
@@ -107,5 +111,7 @@ mod tests {
         assert_eq!(decode(b"VGVz!!"), Err(4));
         assert_eq!(decode(b"VGVzd"), Err(4));
         assert_eq!(decode(b"OJSWY==="), Err(5));
+        assert_eq!(decode(b"\n!"), Err(1));
+        assert_eq!(decode_base32(b"\n!"), Err(0));
     }
 }

@@ -242,7 +242,8 @@ fn equal(first: &Value, other: &Value) -> Result<bool, Error> {
         (a, b) if a.is_nil() || b.is_nil() => a.is_nil() && b.is_nil(),
         (a, b) if basic_kind(a) != basic_kind(b) => return Err(incompatible(a, b)),
         (a, b) if a.kind() != b.kind() => {
-            let [a_text, b_text] = [a, b].map(|v| print::format(b"%s", std::slice::from_ref(v)));
+            let a_text = print::format(b"%s", std::slice::from_ref(a));
+            let b_text = print::to_bytes(b);
             return Err(Error::function(format!(
                 "non-comparable types {}: {}, {}: {}",
                 String::from_utf8_lossy(&a_text),

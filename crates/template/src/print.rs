@@ -142,6 +142,13 @@ mod tests {
     }
 
     #[test]
+    fn no_width_is_too_large_to_be_refused() {
+        check("%*d", &[Value::int(i64::MIN), Value::int(1)], "%!(BADWIDTH)1");
+        check("%*d", &[Value::int(i64::MAX), Value::int(1)], "%!(BADWIDTH)1");
+        check("%99999999999999999999d", &[Value::int(1)], "%!(NOVERB)%!(EXTRA int=1)");
+    }
+
+    #[test]
     fn containers_print_in_brackets_and_go_syntax() {
         let map = Value::map([
             ("b", Value::int(1)),

@@ -144,7 +144,7 @@ impl<'a> Directives<'a> {
             Value::Uint(_, number) => i64::try_from(*number).ok()?,
             _ => return None,
         };
-        (number.abs() <= MAX_WIDTH).then_some(number)
+        (-MAX_WIDTH..=MAX_WIDTH).contains(&number).then_some(number)
     }
 
     /// Reads `[n]` if it is there, and makes argument n the next one.

@@ -193,6 +193,12 @@ fn push_piece(out: &mut String, piece: Piece<'_>, wall: &Wall) {
         Piece::Year => format!("{:02}", time.year().rem_euclid(100)),
         Piece::UpperPm => if time.hour() >= 12 { "PM" } else { "AM" }.to_owned(),
         Piece::LowerPm => if time.hour() >= 12 { "pm" } else { "am" }.to_owned(),
+        Piece::ZoneName if wall.zone_name.is_empty() => {
+            // A zone without a name is shown by its offset.
+            let sign = if wall.offset_seconds < 0 { '-' } else { '+' };
+            let minutes = wall.offset_seconds.abs() / 60;
+            format!("{sign}{:02}{:02}", minutes / 60, minutes % 60)
+        }
         Piece::ZoneName => wall.zone_name.clone(),
         Piece::Offset { z: true, .. } if wall.offset_seconds == 0 => "Z".to_owned(),
         Piece::Offset { colons, minutes, seconds, .. } => {
