@@ -139,6 +139,7 @@ pub fn compare(
         .into_iter()
         .filter(|(key, object)| members.contains_key(key) || is_root_of(object, facts))
         .collect();
+    let live = without_twins(live, &members);
     let items = pair(members, live)
         .into_iter()
         .map(|(key, pair)| {
@@ -328,6 +329,21 @@ fn nameless(object: &Object, key: ResourceKey) -> Finding {
     Finding::about(Concern::Comparison, key, message)
 }
 
+/// One object that two API groups serve counts once: as git has it, if git does.
+fn without_twins(
+    live: BTreeMap<ResourceKey, Object>,
+    members: &BTreeMap<ResourceKey, Object>,
+) -> BTreeMap<ResourceKey, Object> {
+    let (wanted, extra): (Vec<_>, Vec<_>) =
+        live.into_iter().partition(|(key, _)| members.contains_key(key));
+    let mut met = BTreeSet::new();
+    let mut is_new = |object: &Object| match object.text(&["metadata", "uid"]) {
+        None | Some("") => true,
+        Some(uid) => met.insert(uid.to_owned()),
+    };
+    wanted.into_iter().chain(extra).filter(|(_, object)| is_new(object)).collect()
+}
+
 /// Tracked by the application and nobody's child: what git may have an opinion on.
 fn is_root_of(live: &Object, facts: &Facts) -> bool {
     live.list(&["metadata", "ownerReferences"]).is_empty()
@@ -409,7 +425,7 @@ fn judge_both(
 #[cfg(test)]
 mod tests {
     use object::fields::FieldSet;
-    use object::schema::Type;
+    use object::schema::Schema;
     use serde_json::{Value, json};
 
     use super::*;
@@ -476,6 +492,24 @@ mod tests {
         assert_eq!(verdicts, [Verdict::OutOfSync(vec![])]);
         let (comparison, _) = compare(Vec::new(), live(), rules, &facts());
         assert!(comparison.items.is_empty());
+    }
+
+    #[test]
+    fn an_object_that_two_groups_serve_counts_once() {
+        let served_as = |group: &str| {
+            object(json!({"apiVersion": format!("{group}/v1"), "kind": "Ingress", "metadata": {
+                "name": "i", "namespace": "web", "uid": "0d9a", "annotations": {
+                    "argocd.argoproj.io/tracking-id": "app:new.io/Ingress:web/i"}}}))
+        };
+        let live = vec![served_as("old.io"), served_as("new.io")];
+        let (comparison, _) = compared(vec![served_as("new.io")], live.clone());
+        let found: Vec<_> = comparison
+            .items
+            .iter()
+            .map(|(key, it)| (key.group.as_str(), it.is_out_of_sync()))
+            .collect();
+        assert_eq!(found, [("new.io", false)]);
+        assert_eq!(compared(vec![], live).0.items.len(), 1);
     }
 
     #[test]
@@ -586,7 +620,8 @@ mod tests {
         };
         let comparing = Comparing { asks_server: Some(Webhooks::Included), ..Comparing::default() };
         let mut live = map(live);
-        let owned = FieldSet::applied(&live.clone().into_value(), Type::unknown());
+        let of = Schema::builtin().of_kind(&live.group_version_kind()).expect("a core kind");
+        let owned = FieldSet::applied(&live.clone().into_value(), of);
         live.fields_mut()["metadata"]["managedFields"] = json!([{"manager": comparing.manager,
             "operation": "Apply", "fieldsV1": owned.expect("a set").to_json()}]);
         let live = BTreeMap::from([(live.key(), live)]);
