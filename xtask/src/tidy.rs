@@ -12,7 +12,7 @@ use crate::shell::{cargo, output, root};
 
 /// What each crate may depend on among ours. Arrows point down only; a crate
 /// that is not listed here may not exist.
-const ARROWS: [(&str, &[&str]); 22] = [
+const ARROWS: [(&str, &[&str]); 23] = [
     ("gocompat", &[]),
     ("object", &["gocompat"]),
     ("api", &[]),
@@ -24,8 +24,9 @@ const ARROWS: [(&str, &[&str]); 22] = [
     ("engine", &["api", "gocompat", "lua", "object"]),
     ("rbac", &["gocompat"]),
     ("runtime", &[]),
+    ("plugins", &["gocompat"]),
     ("cluster", &["engine", "gocompat", "object", "runtime"]),
-    ("repo-server", &["api", "gocompat", "object", "render", "runtime"]),
+    ("repo-server", &["api", "gocompat", "object", "plugins", "render", "runtime"]),
     (
         "controller",
         &["api", "cluster", "engine", "gocompat", "lua", "object", "render", "runtime", "settings"],
@@ -39,6 +40,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
             "controller",
             "gocompat",
             "object",
+            "plugins",
             "render",
             "repo-server",
             "runtime",

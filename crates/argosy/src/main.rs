@@ -1,6 +1,7 @@
 //! The binary: picks a command.
 
 mod api;
+mod cmp_server;
 mod crds;
 mod repositories;
 mod run;
@@ -23,6 +24,8 @@ struct Command {
 enum Role {
     /// Run every role in this process, until Ctrl-C or SIGTERM
     Run(Box<run::Options>),
+    /// Run one config management plugin beside a repo server, until Ctrl-C or SIGTERM
+    CmpServer(cmp_server::Options),
     /// Print the custom resource definitions, for `kubectl apply --server-side -f -`
     Crds,
 }
@@ -31,6 +34,7 @@ fn main() -> anyhow::Result<()> {
     keep_pages_small();
     match Command::parse().role {
         Role::Run(options) => run::run(*options),
+        Role::CmpServer(options) => cmp_server::run(options),
         Role::Crds => crds::print(),
     }
 }

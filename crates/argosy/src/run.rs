@@ -12,7 +12,7 @@ use cluster::{Access, Client, Cluster, Randomness};
 use controller::{Controller, HealBackoff, PollOptions, Ports};
 use jiff::SignedDuration;
 use prometheus_client::registry::Registry;
-use repo_server::RepoServer;
+use repo_server::{PluginOptions, RepoServer};
 use runtime::{LogFormat, Shutdown, serve_metrics, start_logging};
 use settings::SettingsStore;
 
@@ -21,6 +21,9 @@ use crate::repositories;
 use crate::sources::InProcess;
 
 const CONNECT_RETRY: Duration = Duration::from_secs(2);
+
+/// Where Argo CD's sidecars have their sockets.
+pub(crate) const PLUGIN_SOCKETS: &str = "/home/argocd/cmp-server/plugins";
 
 /// Flags and variables keep Argo CD's names where Argo CD has them.
 #[derive(Args)]
@@ -95,6 +98,12 @@ pub(crate) struct Options {
     /// End at once when standard input ends: whoever started us is gone
     #[arg(long, hide = true)]
     until_input_ends: bool,
+    /// The folder of the sockets of config management plugins
+    #[arg(long, env = "ARGOCD_PLUGINSOCKFILEPATH", default_value = PLUGIN_SOCKETS)]
+    plugin_socket_dir: PathBuf,
+    /// Globs of files that are not sent to plugins
+    #[arg(long, env = "ARGOCD_REPO_SERVER_PLUGIN_TAR_EXCLUSIONS", value_delimiter = ';')]
+    plugin_tar_exclude: Vec<String>,
     /// `false` or `no`: commits need not prove where they come from, whatever projects say
     #[arg(long, env = "ARGOCD_GPG_ENABLED", default_value = "true")]
     gpg_enabled: String,
@@ -109,7 +118,7 @@ impl Options {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Format {
+pub(crate) enum Format {
     Text,
     Json,
 }
@@ -134,7 +143,14 @@ async fn start(options: Options) -> anyhow::Result<()> {
     let access = access(&options).await?;
     let namespace = options.namespace.clone().unwrap_or_else(|| access.namespace().to_owned());
     let data_dir = data_dir(&options)?;
-    let repo_server = RepoServer::open(repo_server::Options::new(&data_dir))
+    let repo_options = repo_server::Options {
+        plugins: PluginOptions {
+            sockets: options.plugin_socket_dir.clone(),
+            excluded: options.plugin_tar_exclude.clone().into(),
+        },
+        ..repo_server::Options::new(&data_dir)
+    };
+    let repo_server = RepoServer::open(repo_options)
         .with_context(|| format!("could not open the data directory {}", data_dir.display()))?;
 
     let Some(client) = connect(&access, &shutdown).await else { return Ok(()) };

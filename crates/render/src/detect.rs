@@ -77,6 +77,15 @@ pub fn detect(
     source: &ApplicationSource,
     enabled: EnabledSourceTypes,
 ) -> Result<SourceType, RenderError> {
+    match said(source)? {
+        None => discover(tree, path, enabled),
+        Some(source_type) if enabled.allows(source_type) => Ok(source_type),
+        Some(_) => Ok(SourceType::Directory),
+    }
+}
+
+/// What the source itself says to be.
+pub(crate) fn said(source: &ApplicationSource) -> Result<Option<SourceType>, RenderError> {
     let said = [
         (SourceType::Kustomize, source.kustomize.is_some()),
         (SourceType::Helm, source.helm.is_some()),
@@ -85,9 +94,8 @@ pub fn detect(
     ];
     let said: Vec<_> = said.into_iter().filter(|(_, present)| *present).map(|it| it.0).collect();
     match said.as_slice() {
-        [] => discover(tree, path, enabled),
-        [source_type] if enabled.allows(*source_type) => Ok(*source_type),
-        [_] => Ok(SourceType::Directory),
+        [] => Ok(None),
+        [source_type] => Ok(Some(*source_type)),
         several => {
             let names = several.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(",");
             Err(RenderError::SeveralSourceTypes { names })

@@ -42,9 +42,28 @@ impl<'r> Environment<'r> {
         self.revision_was_asked.get()
     }
 
+    /// Every variable, for a program of its own: whatever it asks, it was told
+    /// the revision.
+    pub(crate) fn all(&self) -> Vec<(String, String)> {
+        let all = NAMES.iter().map(|name| ((*name).to_owned(), self.value(name).to_owned()));
+        all.collect()
+    }
+
+    /// The same as [`Self::substitute`], with further variables.
+    pub(crate) fn substitute_also(&self, text: &str, more: &[(String, String)]) -> String {
+        self.substitute_with(text, &|name| {
+            let known = more.iter().find(|(it, _)| it == name);
+            known.map_or_else(|| self.value(name), |(_, value)| value.as_str())
+        })
+    }
+
     /// The text with `$NAME` and `${NAME}` replaced, as Go's `os.Expand` does:
     /// unknown names are empty, `$$` is a dollar.
     pub(crate) fn substitute(&self, text: &str) -> String {
+        self.substitute_with(text, &|name| self.value(name))
+    }
+
+    fn substitute_with<'v>(&self, text: &str, value: &dyn Fn(&str) -> &'v str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(at) = rest.find('$') {
@@ -58,7 +77,7 @@ impl<'r> Environment<'r> {
                     continue;
                 }
                 Reference::Name { name, length } => {
-                    out.push_str(self.value(name));
+                    out.push_str(value(name));
                     rest = &after[length..];
                     continue;
                 }
@@ -91,6 +110,19 @@ impl<'r> Environment<'r> {
         }
     }
 }
+
+/// The names of all variables.
+const NAMES: [&str; 9] = [
+    "ARGOCD_APP_NAME",
+    "ARGOCD_APP_NAMESPACE",
+    "ARGOCD_APP_PROJECT_NAME",
+    "ARGOCD_APP_REVISION",
+    "ARGOCD_APP_REVISION_SHORT",
+    "ARGOCD_APP_REVISION_SHORT_8",
+    "ARGOCD_APP_SOURCE_PATH",
+    "ARGOCD_APP_SOURCE_REPO_URL",
+    "ARGOCD_APP_SOURCE_TARGET_REVISION",
+];
 
 /// What follows a dollar.
 enum Reference<'t> {

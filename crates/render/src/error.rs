@@ -2,7 +2,6 @@
 
 use gocompat::yaml::Position;
 
-use crate::SourceType;
 use crate::tracking::TrackingError;
 use crate::tree::{PathError, TreeError, TreePath};
 
@@ -41,13 +40,13 @@ pub enum RenderError {
         /// What is wrong with it.
         problem: String,
     },
-    /// A kind of source that this version does not render.
-    #[error("{path}: {source_type} sources are not supported yet")]
-    SourceTypeNotSupported {
+    /// A plugin that is not there or fails.
+    #[error("{path}: {problem}")]
+    Plugin {
         /// The source's path.
         path: TreePath,
-        /// The kind of source.
-        source_type: SourceType,
+        /// What is wrong with it.
+        problem: String,
     },
     /// Files that a chart's parameters name.
     #[error("error resolving helm value files: {problem}")]

@@ -18,6 +18,7 @@ mod jsonnet_error;
 mod kustomization;
 mod manifest;
 mod parameters;
+mod plugin;
 pub mod tracking;
 pub mod tree;
 mod value_files;
@@ -33,6 +34,7 @@ pub use chart::unpack_chart;
 pub use details::{HelmDetails, KustomizeDetails, SourceDetails, discover_all};
 pub use detect::{EnabledSourceTypes, SourceType, detect};
 pub use error::RenderError;
+pub use plugin::PluginRequest;
 pub use world::{
     ChartAddress, Facts, NothingOutside, Outside, OutsideError, RemoteBase, Still, World,
 };
@@ -206,8 +208,23 @@ fn recorded<T>(
     let result = (|| {
         let path = app_path(&recorder, &source.path)?;
         let source = &parameters::merge(&recorder, &path, source, &context.app_name)?;
-        let source_type = detect(&recorder, &path, source, context.enabled)?;
         let environment = &Environment::new(source, context, world.commit);
+        let source_type = match detect::said(source)? {
+            Some(said) if context.enabled.allows(said) => said,
+            Some(_) => SourceType::Directory,
+            None if plugin::is_wanted(
+                &recorder,
+                &path,
+                source,
+                context,
+                environment,
+                world.outside,
+            )? =>
+            {
+                SourceType::Plugin
+            }
+            None => detect(&recorder, &path, source, context.enabled)?,
+        };
         let tree = &recorder;
         let refs = &refs;
         let prepared =
@@ -219,8 +236,11 @@ fn recorded<T>(
             SourceType::Kustomize => {
                 kustomization::depends_on_destination(&context.kustomize_build_options)
             }
-            SourceType::Directory | SourceType::Plugin => false,
+            SourceType::Plugin => true,
+            SourceType::Directory => false,
         };
+        // A plugin was told, and did not want it for reasons of its own.
+        record.capabilities |= world.outside.has_plugins() && detect::said(source)?.is_none();
         result
     })();
     record.reads = recorder.into_reads();
@@ -241,10 +261,9 @@ impl Prepared<'_> {
                 let changes = source.kustomize.clone().unwrap_or_default();
                 kustomization::render(*tree, path, &changes, context, environment, world)
             }
-            SourceType::Plugin => Err(RenderError::SourceTypeNotSupported {
-                path: path.clone(),
-                source_type: self.source_type,
-            }),
+            SourceType::Plugin => {
+                plugin::render(*tree, path, source, context, environment, world.outside)
+            }
         }
     }
 

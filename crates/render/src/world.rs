@@ -6,6 +6,7 @@ use bytes::Bytes;
 pub use helm::{Facts, Still};
 pub use kustomize::RemoteBase;
 
+use crate::PluginRequest;
 use crate::tree::Tree;
 
 /// What a render may ask beside its own tree and its parameters.
@@ -41,6 +42,27 @@ pub trait Outside {
     /// # Errors
     /// When it may not or cannot be fetched.
     fn repository(&self, base: &RemoteBase) -> Result<Box<dyn Tree>, OutsideError>;
+
+    /// Is there any plugin?
+    fn has_plugins(&self) -> bool {
+        false
+    }
+
+    /// The first plugin that finds the source to be one of its own.
+    ///
+    /// # Errors
+    /// When it cannot be told.
+    fn discover_plugin(&self, _: &PluginRequest<'_>) -> Result<Option<String>, OutsideError> {
+        Ok(None)
+    }
+
+    /// What a plugin makes of the source, each a YAML document.
+    ///
+    /// # Errors
+    /// When there is no such plugin, or it fails.
+    fn run_plugin(&self, request: &PluginRequest<'_>) -> Result<Vec<String>, OutsideError> {
+        Err(OutsideError::Failed(format!("there is no plugin {:?} here", request.name)))
+    }
 }
 
 /// Where a chart is that another one needs.

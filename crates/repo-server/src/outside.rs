@@ -5,24 +5,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use plugins::{Package, Plugins};
 use render::tree::Tree;
-use render::{ChartAddress, Outside, OutsideError, RemoteBase};
+use render::{ChartAddress, Outside, OutsideError, PluginRequest, RemoteBase};
 use tokio::runtime::Handle;
 
 use crate::credentials::Trust;
 use crate::fetch;
 use crate::http;
+use crate::packing;
 use crate::server::Inner;
 use crate::{FetchError, Freshness, RepoCredentials, RepoServer, RepoUrl, TargetRevision};
 
 /// No value file or manifest is larger.
 const MAX_FILE: u64 = 64 << 20;
 
+/// How long after its deadline a plugin may take to say so.
+const BEFORE_DEADLINE: Duration = Duration::from_secs(1);
+
 /// Asks other servers on behalf of a render, whose thread waits.
 pub(crate) struct OtherServers {
     server: RepoServer,
     /// The project of the Application, whose own credentials go first.
     project: String,
+    plugins: Plugins,
     handle: Handle,
     timeout: Duration,
 }
@@ -33,6 +39,10 @@ impl OtherServers {
         Self {
             server: RepoServer { inner: Arc::clone(inner) },
             project: project.to_owned(),
+            plugins: Plugins::new(
+                &inner.options.plugins.sockets,
+                inner.options.render_timeout.saturating_sub(BEFORE_DEADLINE),
+            ),
             handle: Handle::current(),
             timeout: inner.options.git.fetch_timeout,
         }
@@ -109,6 +119,29 @@ impl Outside for OtherServers {
         let root =
             root.ok_or_else(|| OutsideError::Failed(format!("the commit {commit} is missing")))?;
         Ok(Box::new(repository.tree(&opened, root)))
+    }
+
+    fn has_plugins(&self) -> bool {
+        !self.plugins.names().is_empty()
+    }
+
+    fn discover_plugin(&self, request: &PluginRequest<'_>) -> Result<Option<String>, OutsideError> {
+        let package = self.packed(request)?;
+        let discovered = self.plugins.discover(&package, &request.variables);
+        self.handle.block_on(discovered).map_err(|error| failed(&error))
+    }
+
+    fn run_plugin(&self, request: &PluginRequest<'_>) -> Result<Vec<String>, OutsideError> {
+        let package = self.packed(request)?;
+        let generated = self.plugins.generate(request.name, &package, &request.variables);
+        self.handle.block_on(generated).map_err(|error| failed(&error))
+    }
+}
+
+impl OtherServers {
+    fn packed(&self, request: &PluginRequest<'_>) -> Result<Package, OutsideError> {
+        packing::pack(request, &self.server.inner.options.plugins.excluded)
+            .map_err(OutsideError::Failed)
     }
 }
 

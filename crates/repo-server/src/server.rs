@@ -29,8 +29,8 @@ use crate::resolve::{self, Resolved};
 use crate::signatures::Keyring;
 use crate::stats::Stats;
 use crate::{
-    CommitSha, CredentialBook, FetchError, Freshness, OciLimits, RemoteRefs, RepoUrl, SourceError,
-    StatsSnapshot, TargetRevision,
+    CommitSha, CredentialBook, FetchError, Freshness, OciLimits, PluginOptions, RemoteRefs,
+    RepoUrl, SourceError, StatsSnapshot, TargetRevision,
 };
 
 /// Resolves, fetches and renders. A cheap handle: clones share everything.
@@ -48,6 +48,8 @@ pub struct Options {
     pub git: GitLimits,
     /// What may come from registries.
     pub oci: OciLimits,
+    /// Where plugins are, and what they are not sent.
+    pub plugins: PluginOptions,
     /// Renders at the same time (`--parallelismlimit`).
     pub parallel_renders: usize,
     /// How long one render may take.
@@ -86,6 +88,7 @@ impl Options {
             data_dir: data_dir.into(),
             git: GitLimits::default(),
             oci: OciLimits::default(),
+            plugins: PluginOptions::default(),
             parallel_renders: std::thread::available_parallelism().map_or(2, Into::into),
             render_timeout: Duration::from_secs(90),
             cache_budget: 128 << 20,
