@@ -9,6 +9,7 @@
 //! and a few inputs in its folder of the corpus.
 
 mod charts;
+mod kustomizations;
 mod objects;
 mod scripts;
 mod texts;
@@ -17,7 +18,7 @@ mod texts;
 pub type Target = fn(&[u8]);
 
 /// All targets by name; the name is also that of the folder in the corpus.
-pub const TARGETS: [(&str, Target); 14] = [
+pub const TARGETS: [(&str, Target); 18] = [
     ("chart-archive", charts::chart_archive),
     ("cron", texts::cron),
     ("date-layout", charts::date_layout),
@@ -25,6 +26,10 @@ pub const TARGETS: [(&str, Target); 14] = [
     ("glob", texts::glob),
     ("go-template", charts::go_template),
     ("jq", scripts::jq),
+    ("kustomization", kustomizations::kustomization),
+    ("kustomize-field-path", kustomizations::field_path),
+    ("kustomize-patch", kustomizations::patch),
+    ("kustomize-replacement", kustomizations::replacement),
     ("lua", scripts::lua),
     ("printf", charts::printf),
     ("quantity", texts::quantity),
