@@ -14,7 +14,7 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use kustomize::{Files as _, MemoryFiles, NoRemote, Options, Overrides, build};
 
@@ -30,7 +30,7 @@ fn main() {
         let large = overlay(count, 50, 20);
         // The best of several: what else the machine does only adds.
         let times = (0..5).map(|_| {
-            let start = Instant::now();
+            let start = Clock::start();
             run(&large);
             start.elapsed()
         });
@@ -41,10 +41,29 @@ fn main() {
     at_once(&small);
 }
 
+/// What this thread has been on a core, where the system tells it: beside other
+/// work, wall time measures the others. Elsewhere it is wall time.
+struct Clock(Duration, Instant);
+
+impl Clock {
+    fn start() -> Self {
+        Self(Self::on_core().unwrap_or_default(), Instant::now())
+    }
+
+    fn elapsed(&self) -> Duration {
+        Self::on_core().map_or_else(|| self.1.elapsed(), |now| now - self.0)
+    }
+
+    fn on_core() -> Option<Duration> {
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+        text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
+    }
+}
+
 /// Builds per second, of the best of five rounds.
 fn small_builds(small: &MemoryFiles) -> f64 {
     let rounds = (0..5).map(|_| {
-        let start = Instant::now();
+        let start = Clock::start();
         for _ in 0..400 {
             run(small);
         }
