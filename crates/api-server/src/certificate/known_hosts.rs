@@ -126,7 +126,7 @@ mod tests {
         let print = key("ssh-ed25519", data).fingerprint().expect("a key");
         assert_eq!(print, "RXm/ruZ0eTzRXKwi1AQEDynB0VgHQ2ac9KPSFdf/YnA");
         assert_eq!(key("ssh-ed25519", &format!("{data} remark")).fingerprint(), Ok(print));
-        let told = |kind, data| key(kind, data).fingerprint().unwrap_err();
+        let told = |kind, data| key(kind, data).fingerprint().expect_err("refused");
         assert_eq!(told("ssh-rsa", data), "the key is not of the kind ssh-rsa");
         assert_eq!(told("ssh-ed25519", "%"), "the key is not base64");
         assert_eq!(told("ssh-ed25519", "/////w=="), "the key is not of the kind ssh-ed25519");

@@ -395,7 +395,7 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_refused_by_name() {
-        let told = |condition: &str| judged(condition).unwrap_err();
+        let told = |condition: &str| judged(condition).expect_err("refused");
         assert_eq!(told("any(resource.spec.images, true)"), "the function any is not supported");
         assert_eq!(told("app.name.trim()"), "the function trim is not supported");
         assert_eq!(told("app.status.sync.status == 1"), "cannot fetch sync from null");
