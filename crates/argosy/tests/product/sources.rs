@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use testkit::archive;
+use testkit::files::FileServer;
 use testkit::git::Repo;
 use testkit::registry::{Artifact, PASSWORD, Registry, USER};
 
@@ -38,6 +39,37 @@ async fn a_chart_with_values_of_another_repository_sees_the_destination() {
     assert_eq!(live.text(&["data", "deployments"]), Some("true"));
     let version = live.text(&["data", "version"]).expect("a version");
     assert!(version.starts_with("v1."), "{version}");
+}
+
+#[tokio::test]
+async fn a_chart_of_git_brings_its_dependencies_from_a_chart_repository() {
+    let it = shared().test("helm-dependencies").await;
+    let (charts, repo) = (FileServer::start(), Repo::new());
+    let library = "apiVersion: v2\nname: lib\nversion: 0.4.2\n";
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Release.Name }}-{{ .Chart.Name }}'}\ndata: {shown: '{{ .Values.shown }}'}\n";
+    let files =
+        [("Chart.yaml", library), ("values.yaml", "shown: own\n"), ("templates/m.yaml", map)];
+    charts.put("/r/lib-0.4.2.tgz", archive::chart("lib", &files));
+    charts.put(
+        "/r/index.yaml",
+        "apiVersion: v1\nentries:\n  lib:\n  - {version: 0.4.2, urls: [lib-0.4.2.tgz]}\n",
+    );
+    let parent = format!(
+        "{CHART}dependencies:\n- {{name: lib, version: ~0.4, repository: \"{}/r\", condition: lib.enabled}}\n",
+        charts.url()
+    );
+    repo.commit(&[
+        ("web/Chart.yaml", parent.as_str()),
+        ("web/values.yaml", "shown: parent\nlib: {shown: from the parent}\n"),
+        ("web/templates/map.yaml", CHART_MAP),
+    ]);
+    it.create(&with_sources(&it, &repo, &json!([{"repoURL": repo.file_url(), "path": "web"}])))
+        .await;
+    it.until_synced().await;
+    let live = it.get("v1", "ConfigMap", "helm-dependencies-lib").await.expect("it was applied");
+    assert_eq!(live.text(&["data", "shown"]), Some("from the parent"));
+    let live = it.get("v1", "ConfigMap", "helm-dependencies").await.expect("it was applied");
+    assert_eq!(live.text(&["data", "shown"]), Some("parent"));
 }
 
 #[tokio::test]
