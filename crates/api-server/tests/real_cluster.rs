@@ -633,7 +633,7 @@ async fn lists_come_by_page_and_by_field(rest: &Rest) {
 async fn links_and_badges_are_made(rest: &Rest, client: &Client) {
     let all = rest.get("/api/v1/applications").await;
     let name = all["items"][0]["metadata"]["name"].as_str().expect("an Application").to_owned();
-    let links = "- url: https://logs/{{.app.metadata.name}}\n  title: logs\n  if: app.spec.project != \"x\"\n- url: https://never\n  title: never\n  if: false";
+    let links = "- url: https://logs/{{.app.metadata.name}}\n  title: logs\n  if: app.spec.project != \"x\"\n- url: https://never\n  title: never\n  if: \"false\"";
     let config = json!({"application.links": links, "statusbadge.enabled": "true"});
     set_config(client, "argocd-cm", config).await;
     until("the links are known", async || {
