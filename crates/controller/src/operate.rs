@@ -118,6 +118,9 @@ async fn carry_out(
     let mut progress = progress_of(&state);
     loop {
         let Ok(live) = live_objects(cluster, &seen.facts.instance, &keys).await else {
+            // What was done so far must not be forgotten, or it would be told as undone.
+            record(app, &mut state, plan, &progress, &seen.revisions);
+            app.status.operation_state = Some(state);
             return Some(controller.now() + BLIND_RETRY);
         };
         let now = controller.now();
