@@ -1,7 +1,8 @@
 //! One pass over one Application, from what it asks to what it is told.
 //!
-//! Look, decide, operate, report: every pass goes through these four, and only
-//! the last writes. A pass holds no state of its own; whatever it learned is in
+//! Look, decide, operate, report: every pass goes through these four. Looking
+//! and deciding write nothing; operating writes the objects of a sync, and first
+//! that it goes on; reporting writes the status. A pass holds no state of its own; whatever it learned is in
 //! the Application afterwards, so it may end anywhere and begin anew.
 
 use std::sync::Arc;
