@@ -15,11 +15,26 @@ pub(crate) fn root() -> PathBuf {
 }
 
 /// `cargo` of the toolchain that runs us, in the project's root.
+///
+/// Our own cargo has told us about the package xtask in `CARGO_*` variables.
+/// Build scripts that look at one of them would run again, and all that
+/// depends on them be compiled again, whenever somebody goes from
+/// `cargo build` to `cargo xtask` and back: so they are not handed on.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root());
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(describes_a_package) {
+            command.env_remove(name);
+        }
+    }
     command
+}
+
+fn describes_a_package(variable: &str) -> bool {
+    let families = ["CARGO_MANIFEST_", "CARGO_PKG_", "CARGO_BIN_", "CARGO_CRATE_"];
+    variable == "CARGO_PRIMARY_PACKAGE" || families.iter().any(|it| variable.starts_with(it))
 }
 
 /// Runs one stage of a longer chore, telling its name and how long it took.
