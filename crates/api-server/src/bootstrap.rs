@@ -1,7 +1,8 @@
 //! What must exist before anybody can log in: a signing key, the admin's
-//! password, the project `default`. What is there already is left alone.
+//! password; and before anything is deployed, the project `default`. What is
+//! there already is left alone.
 
-use ::cluster::RequestError;
+use ::cluster::{Client, RequestError};
 use ::settings::SettingsStore;
 use ::settings::accounts::{ADMIN, password_changed_key, password_key};
 use ::settings::names::SECRET;
@@ -41,6 +42,9 @@ pub enum BootstrapError {
     /// The first password could not be hashed.
     #[error("could not hash the first password of the admin")]
     Hash(#[source] bcrypt::BcryptError),
+    /// The process is ending, and nothing new is begun.
+    #[error("could not hash the first password of the admin: the process is ending")]
+    Ending,
 }
 
 /// Makes what is missing.
@@ -50,7 +54,7 @@ pub(crate) async fn bootstrap(
 ) -> Result<(), BootstrapError> {
     let failed = |what| move |source| BootstrapError::Store { what, source };
     let secret = store.get::<Value>(&SECRETS, SECRET).await.map_err(failed(SECRET))?;
-    let missing = missing_data(secret.as_ref())?;
+    let missing = missing_data(secret.as_ref()).await?;
     let secret: Value = match secret {
         None => {
             let object = labelled(SECRET, missing.data);
@@ -69,9 +73,21 @@ pub(crate) async fn bootstrap(
         let created = store.create::<Value>(&SECRETS, &object).await;
         ignore_existing(created).map_err(failed(INITIAL_PASSWORD_SECRET))?;
     }
-    let created = store.create(&PROJECTS, &default_project(store.namespace())).await;
-    ignore_existing(created).map_err(failed("the project default"))?;
     Ok(())
+}
+
+/// Makes the project `default`, which Applications can do nothing without.
+///
+/// # Errors
+/// When the control plane refuses to store it.
+pub async fn make_default_project(
+    control_plane: &Client,
+    namespace: &str,
+) -> Result<(), BootstrapError> {
+    let store = Store::new(control_plane.clone(), namespace);
+    let created = store.create(&PROJECTS, &default_project(namespace)).await;
+    let what = "the project default";
+    ignore_existing(created).map_err(|source| BootstrapError::Store { what, source })
 }
 
 /// A certificate that we vouch for ourselves, until somebody brings a better one.
@@ -93,7 +109,7 @@ struct Missing {
     password: Option<String>,
 }
 
-fn missing_data(secret: Option<&Value>) -> Result<Missing, BootstrapError> {
+async fn missing_data(secret: Option<&Value>) -> Result<Missing, BootstrapError> {
     let has =
         |key: &str| secret.and_then(|it| it["data"][key].as_str()).is_some_and(|it| !it.is_empty());
     let mut missing = Missing { data: Map::new(), password: None };
@@ -103,7 +119,7 @@ fn missing_data(secret: Option<&Value>) -> Result<Missing, BootstrapError> {
     }
     if !has(&password_key(ADMIN)) {
         let password = random_password()?;
-        let hash = bcrypt::hash(&password, bcrypt::DEFAULT_COST).map_err(BootstrapError::Hash)?;
+        let hash = hash(password.clone()).await?;
         missing.data.insert(password_key(ADMIN), encoded(hash.as_bytes()));
         missing
             .data
@@ -111,6 +127,12 @@ fn missing_data(secret: Option<&Value>) -> Result<Missing, BootstrapError> {
         missing.password = Some(password);
     }
     Ok(missing)
+}
+
+/// Off the async workers: bcrypt takes a quarter of a second on purpose.
+async fn hash(password: String) -> Result<String, BootstrapError> {
+    let hashing = tokio::task::spawn_blocking(|| bcrypt::hash(password, bcrypt::DEFAULT_COST));
+    hashing.await.map_err(|_| BootstrapError::Ending)?.map_err(BootstrapError::Hash)
 }
 
 /// A time as argocd-secret has it: RFC 3339, whole seconds.
@@ -180,17 +202,17 @@ pub(crate) fn uuid() -> Option<String> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_is_there_is_left_alone() {
+    #[tokio::test]
+    async fn what_is_there_is_left_alone() {
         let there = json!({"data": {"server.secretkey": "eA==", "admin.password": "eA=="}});
-        let missing = missing_data(Some(&there)).expect("random numbers");
+        let missing = missing_data(Some(&there)).await.expect("random numbers");
         assert!(missing.data.is_empty() && missing.password.is_none());
     }
 
-    #[test]
-    fn a_new_password_is_told_and_only_its_hash_is_kept() {
+    #[tokio::test]
+    async fn a_new_password_is_told_and_only_its_hash_is_kept() {
         let there = json!({"data": {"server.secretkey": "eA=="}});
-        let missing = missing_data(Some(&there)).expect("random numbers");
+        let missing = missing_data(Some(&there)).await.expect("random numbers");
         let password = missing.password.expect("a new one");
         let data = missing.data;
         let store = SettingsStore::new(::settings::Sources::default());

@@ -60,7 +60,7 @@ use gocompat::glob::list::{self, Mode};
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 
-pub use bootstrap::BootstrapError;
+pub use bootstrap::{BootstrapError, make_default_project};
 pub use logins::LoginLimits;
 pub use ports::{
     Charts, Control, Destination, Details, Refs, RenderRequest, Rendered, SourceError, Sources,
@@ -139,8 +139,8 @@ pub struct ApiServer {
 }
 
 impl ApiServer {
-    /// Makes sure that the signing key, the admin's password and the project
-    /// `default` exist, and learns which tokens are revoked. What it counts is in the registry.
+    /// Makes sure that the signing key and the admin's password exist, and learns which tokens are
+    /// revoked. What it counts is in the registry.
     ///
     /// # Errors
     /// When the control plane refuses to say or to store them.

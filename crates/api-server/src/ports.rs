@@ -87,6 +87,12 @@ pub trait Control: Send + Sync {
     /// # Errors
     /// When there is none, in words for the user.
     fn destination(&self, destination: &ApplicationDestination) -> Result<Destination, String>;
+
+    /// The cluster that an Application deploys to, with the rights that the Application has there.
+    ///
+    /// # Errors
+    /// When there is none, or no account to act as, in words for the user.
+    fn destination_of(&self, app: &Application) -> Result<Destination, String>;
 }
 
 /// A cluster under the names that Applications know it by.

@@ -13,7 +13,7 @@ use api::{
 };
 use api_server::{
     ApiServer, Charts, Control, Destination, Details, LoginLimits, Options, Ports, Refs,
-    RenderRequest, Rendered, Shutdown, SourceError, Sources, Web,
+    RenderRequest, Rendered, Shutdown, SourceError, Sources, Web, make_default_project,
 };
 use cluster::{
     Access, ApiKind, Client, Cluster, Randomness, Scope, Selector, StoreOptions, Tagged, WatchEvent,
@@ -174,6 +174,10 @@ impl Control for OneObject {
         let (server, name) = (SERVER.to_owned(), "in-cluster".to_owned());
         Ok(Destination { server, name, cluster: self.0.clone() })
     }
+
+    fn destination_of(&self, app: &Application) -> Result<Destination, String> {
+        self.destination(&app.spec.destination)
+    }
 }
 
 #[test]
@@ -285,6 +289,7 @@ async fn start(client: Client, shutdown: Shutdown) -> String {
         let (settings, client) = follower;
         settings.follow(&client, NAMESPACE, &Randomness::of_this_process()).await;
     });
+    make_default_project(&client, NAMESPACE).await.expect("a project");
     let ports = Ports { sources: Arc::new(OnePath), control_plane: client, control, settings };
     let server =
         ApiServer::start(options, ports, &mut Registry::default()).await.expect("an API server");

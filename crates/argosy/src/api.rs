@@ -109,20 +109,33 @@ pub(crate) struct ApiOptions {
     login_max_at_once: usize,
 }
 
-/// An API server and its socket.
-pub(crate) struct Api {
-    server: ApiServer,
-    listener: TcpListener,
-    shutdown: Shutdown,
-}
-
 impl ApiOptions {
-    pub(crate) async fn start(
+    /// Serves the API until shutdown. When it cannot begin, all the others end too.
+    pub(crate) async fn run(
         &self,
         options: api_server::Options,
         ports: api_server::Ports,
         shutdown: &Shutdown,
-    ) -> anyhow::Result<Api> {
+    ) -> anyhow::Result<()> {
+        let Some(started) = shutdown.or_end(self.start(options, ports, shutdown)).await else {
+            return Ok(());
+        };
+        match started {
+            Ok((server, listener)) => server.run(listener, shutdown).await,
+            Err(error) => {
+                shutdown.begin();
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    async fn start(
+        &self,
+        options: api_server::Options,
+        ports: api_server::Ports,
+        shutdown: &Shutdown,
+    ) -> anyhow::Result<(ApiServer, TcpListener)> {
         let address = SocketAddr::new(self.address, self.port);
         let options = api_server::Options {
             tls: !self.insecure,
@@ -142,7 +155,7 @@ impl ApiOptions {
         let server = ApiServer::start(options, ports, &mut registry).await?;
         tracing::info!(address = %listener.local_addr()?, "the API listens");
         self.serve_metrics(registry, shutdown).await;
-        Ok(Api { server, listener, shutdown: shutdown.clone() })
+        Ok((server, listener))
     }
 
     fn web(&self) -> Web {
@@ -174,12 +187,6 @@ impl ApiOptions {
                 tracing::warn!(error, "no metrics of the API: choose --server-metrics-port");
             }
         }
-    }
-}
-
-impl Api {
-    pub(crate) async fn run(self) {
-        self.server.run(self.listener, &self.shutdown).await;
     }
 }
 
@@ -444,6 +451,11 @@ impl Control for InProcessController {
 
     fn destination(&self, wanted: &ApplicationDestination) -> Result<Destination, String> {
         let found = self.0.destination(wanted).map_err(|error| error.to_string())?;
+        Ok(Destination { server: found.server, name: found.name, cluster: found.cluster })
+    }
+
+    fn destination_of(&self, app: &Application) -> Result<Destination, String> {
+        let found = self.0.destination_of(app)?;
         Ok(Destination { server: found.server, name: found.name, cluster: found.cluster })
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use ::api::names::IN_CLUSTER_SERVER;
 use anyhow::Context as _;
+use api_server::make_default_project;
 use clap::{Args, ValueEnum};
 use cluster::{Access, Client, Cluster, Randomness};
 use controller::{Controller, HealBackoff, PollOptions, Ports};
@@ -215,12 +216,17 @@ async fn start(options: Options) -> anyhow::Result<()> {
         control: Arc::new(InProcessController(Arc::clone(&controller))),
         settings: Arc::clone(&settings),
     };
-    let api = options.api.start(api_options, api_ports, &shutdown).await?;
     let random = Randomness::of_this_process();
     let follow = shutdown.or_end(settings.follow(&client, &namespace, &random));
-    tokio::join!(controller.run(&shutdown), api.run(), repositories, follow);
+    // Before any Application is looked at, for it would fail.
+    if let Some(made) = shutdown.or_end(make_default_project(&client, &namespace)).await {
+        made?;
+    }
+    // Applications do not wait for the API's first password and certificate.
+    let api = options.api.run(api_options, api_ports, &shutdown);
+    let (served, ..) = tokio::join!(api, controller.run(&shutdown), repositories, follow);
     tracing::info!("argosy ends");
-    Ok(())
+    served
 }
 
 #[expect(clippy::exit, reason = "there is nobody left to work for")]

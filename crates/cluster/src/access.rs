@@ -7,12 +7,16 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use hyper_util::client::proxy::matcher::Intercept;
 use kube::config::{KubeConfigOptions, Kubeconfig};
+
+use crate::proxy;
 
 /// The address of an API server with the credentials to use there.
 #[derive(Clone)]
 pub struct Access {
     pub(crate) config: kube::Config,
+    pub(crate) proxy: Option<Intercept>,
     pub(crate) streams_lists: bool,
 }
 
@@ -65,8 +69,10 @@ impl Access {
             context: context.map(str::to_owned),
             ..KubeConfigOptions::default()
         };
+        let proxy = proxy::named_in(&kubeconfig, context);
         let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await;
-        config.map(Self::with_our_habits).map_err(|source| AccessError::UseContext {
+        let access = config.map(|it| Self::with_our_habits(it, proxy.as_deref()));
+        access.map_err(|source| AccessError::UseContext {
             context: context.map(str::to_owned),
             source: source.into(),
         })
@@ -81,8 +87,10 @@ impl Access {
         let kubeconfig: Kubeconfig =
             serde_json::from_value(kubeconfig).map_err(|source| unusable(source.into()))?;
         let options = KubeConfigOptions::default();
+        let proxy = proxy::named_in(&kubeconfig, None);
         let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await;
-        config.map(Self::with_our_habits).map_err(|source| unusable(source.into()))
+        let access = config.map(|it| Self::with_our_habits(it, proxy.as_deref()));
+        access.map_err(|source| unusable(source.into()))
     }
 
     /// The service account of the pod we run in.
@@ -91,7 +99,7 @@ impl Access {
     /// When this process does not run in a pod.
     pub fn in_cluster() -> Result<Self, AccessError> {
         kube::Config::incluster()
-            .map(Self::with_our_habits)
+            .map(|it| Self::with_our_habits(it, None))
             .map_err(|source| AccessError::UseServiceAccount { source: source.into() })
     }
 
@@ -135,10 +143,11 @@ impl Access {
     }
 
     /// Retries are decided by whoever knows what the request is for.
-    fn with_our_habits(mut config: kube::Config) -> Self {
+    fn with_our_habits(mut config: kube::Config, proxy: Option<&str>) -> Self {
         config.default_retry = false;
         config.connect_timeout = Some(crate::client::CONNECT_TIMEOUT);
-        Self { config, streams_lists: true }
+        let proxy = proxy::before(&config.cluster_url, proxy);
+        Self { config, proxy, streams_lists: true }
     }
 }
 

@@ -263,7 +263,7 @@ impl Cluster {
         let key = object.key();
         let before = self.known(&key);
         let request = request(&kind, &object, options);
-        let answer = match self.shared.client.ask(request).await {
+        let answer = match self.client().ask(request).await {
             Ok(answer) => answer,
             Err(error) => return Err(self.explain(&kind, key, error)),
         };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Limited};
 use kube::client::Body;
 use object::Object;
@@ -66,6 +66,8 @@ impl PatchKind {
 #[derive(Clone, Debug)]
 pub struct Client {
     inner: Arc<Inner>,
+    /// Somebody else whose rights our requests have.
+    acts_as: Option<HeaderValue>,
 }
 
 #[derive(Debug)]
@@ -162,6 +164,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) content_type: &'a str,
     pub(crate) accept: &'a str,
     pub(crate) etag: Option<&'a str>,
+    pub(crate) acts_as: Option<HeaderValue>,
     pub(crate) body: Vec<u8>,
 }
 
@@ -173,6 +176,7 @@ impl Ask<'_> {
             content_type: JSON,
             accept: JSON,
             etag: None,
+            acts_as: None,
             body: Vec::new(),
         }
     }
@@ -207,6 +211,9 @@ impl Ask<'_> {
         if let Some(etag) = self.etag {
             request = request.header(header::IF_NONE_MATCH, etag);
         }
+        if let Some(user) = self.acts_as {
+            request = request.header("Impersonate-User", user);
+        }
         request.body(Body::from(self.body))
     }
 }
@@ -239,7 +246,15 @@ impl Client {
         })?;
         // A gateway may hide the version; then we assume nothing about the server.
         let version = serde_json::from_slice(&answer.body).unwrap_or_default();
-        Ok(Self { inner: Arc::new(Inner { version, ..unversioned }) })
+        Ok(Self { inner: Arc::new(Inner { version, ..unversioned }), acts_as: None })
+    }
+
+    /// The same connections, with the rights of this user; none where the name cannot
+    /// be one. Watches go on with our own rights.
+    #[must_use]
+    pub fn acting_as(&self, user: &str) -> Option<Self> {
+        let acts_as = Some(HeaderValue::from_str(user).ok()?);
+        Some(Self { inner: Arc::clone(&self.inner), acts_as })
     }
 
     /// The URL of the API server.
@@ -424,11 +439,15 @@ impl Client {
 
     /// Sends a request and returns once the answer begins.
     pub(crate) async fn stream(&self, ask: Ask<'_>) -> Result<http::Response<Body>, RequestError> {
-        open(&self.inner.requests, ask).await
+        open(&self.inner.requests, self.signed(ask)).await
     }
 
     pub(crate) async fn ask(&self, ask: Ask<'_>) -> Result<Answer, RequestError> {
-        send(&self.inner.requests, ask, REQUEST_TIMEOUT).await
+        send(&self.inner.requests, self.signed(ask), REQUEST_TIMEOUT).await
+    }
+
+    fn signed<'a>(&self, ask: Ask<'a>) -> Ask<'a> {
+        Ask { acts_as: self.acts_as.clone(), ..ask }
     }
 }
 

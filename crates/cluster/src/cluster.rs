@@ -66,6 +66,8 @@ impl StoreOptions {
 #[derive(Clone)]
 pub struct Cluster {
     pub(crate) shared: Arc<Shared>,
+    /// Whose rights this clone writes with.
+    client: Client,
     _watching: Arc<StopOnDrop>,
 }
 
@@ -160,13 +162,21 @@ impl Cluster {
         // Before we return, so that nobody sees a store without watches and takes it for an empty cluster.
         supervisor.watch_what_is_served();
         let task = tokio::spawn(supervisor.run());
-        Ok(Self { shared, _watching: Arc::new(StopOnDrop(task.abort_handle())) })
+        let client = shared.client.clone();
+        Ok(Self { shared, client, _watching: Arc::new(StopOnDrop(task.abort_handle())) })
     }
 
     /// Requests to this cluster that have nothing to do with the store.
     #[must_use]
     pub fn client(&self) -> &Client {
-        &self.shared.client
+        &self.client
+    }
+
+    /// The same cluster, seen with our own rights and written to with this user's;
+    /// none where the name cannot be one.
+    #[must_use]
+    pub fn acting_as(&self, user: &str) -> Option<Self> {
+        Some(Self { client: self.client.acting_as(user)?, ..self.clone() })
     }
 
     /// What the API server serves, as last heard.
@@ -300,7 +310,7 @@ impl Cluster {
         name: &str,
     ) -> Result<Option<Object>, RequestError> {
         let Some(kind) = self.kinds().find(kind).cloned() else { return Ok(None) };
-        self.shared.client.get(&kind, namespace, name).await
+        self.client.get(&kind, namespace, name).await
     }
 
     async fn fetch_one(&self, key: &ResourceKey) -> Result<Option<LiveObject>, RequestError> {

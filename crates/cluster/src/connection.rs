@@ -20,6 +20,7 @@ use tower::{BoxError, ServiceBuilder};
 
 use crate::access::Access;
 use crate::client::{Ask, CONNECT_TIMEOUT, Connection, open};
+use crate::proxy::{self, Transport};
 use crate::refusal::RequestError;
 
 /// Streams we put on one connection.
@@ -36,14 +37,14 @@ const CONNECTION_WINDOW: u32 = 1024 * 1024;
 const POOL_IDLE: Duration = Duration::from_secs(30);
 const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
 
-type HttpsClient = legacy::Client<HttpsConnector<HttpConnector>, Body>;
+type HttpsClient = legacy::Client<HttpsConnector<Transport>, Body>;
 
 /// The pool for everything that is not a watch. Not kube's own builder: that one
 /// logs every failed request as an error and leaves Nagle's algorithm on.
 pub(crate) fn for_requests(access: &Access) -> Result<Connection, BoxError> {
     let mut builder = legacy::Client::builder(TokioExecutor::new());
     builder.timer(TokioTimer::new()).pool_timer(TokioTimer::new()).pool_idle_timeout(POOL_IDLE);
-    let https = tls(access)?.enable_http1().wrap_connector(tcp());
+    let https = tls(access)?.enable_http1().wrap_connector(transport(access)?);
     connection(access, builder.build(https))
 }
 
@@ -132,8 +133,13 @@ fn for_watches(access: &Access, protocol: Version) -> Result<Connection, BoxErro
         .http2_keep_alive_while_idle(true)
         .http2_initial_stream_window_size(STREAM_WINDOW)
         .http2_initial_connection_window_size(CONNECTION_WINDOW);
-    let https = tls(access)?.enable_all_versions().wrap_connector(tcp());
+    let https = tls(access)?.enable_all_versions().wrap_connector(transport(access)?);
     connection(access, builder.build(https))
+}
+
+fn transport(access: &Access) -> Result<Transport, BoxError> {
+    let trust = || access.config.rustls_client_config().map_err(BoxError::from);
+    proxy::transport(tcp(), access.proxy.as_ref(), trust)
 }
 
 fn tcp() -> HttpConnector {

@@ -92,7 +92,7 @@ impl Cluster {
             return Ok(Deleted::NotThere);
         };
         let path = kind.object_path(&key.namespace, &key.name, None);
-        let answer = self.shared.client.ask(Ask::delete(path, json_bytes(&options.body()))).await;
+        let answer = self.client().ask(Ask::delete(path, json_bytes(&options.body()))).await;
         let answer = match answer {
             Ok(answer) => answer,
             Err(error) if error.is_not_found() => return Ok(Deleted::NotThere),

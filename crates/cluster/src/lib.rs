@@ -20,6 +20,7 @@ mod exclusions;
 mod field_sets;
 mod kinds;
 mod logs;
+mod proxy;
 mod refusal;
 mod served;
 mod sighting;

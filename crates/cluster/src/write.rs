@@ -172,7 +172,7 @@ impl Pen<'_> {
         word: &str,
     ) -> Result<Written, ApplyError> {
         let method = ask.method.to_string();
-        let answer = match self.cluster.shared.client.ask(ask).await {
+        let answer = match self.cluster.client().ask(ask).await {
             Ok(answer) => answer,
             Err(error) => return Err(self.cluster.explain(self.kind, key, error)),
         };

@@ -6,6 +6,7 @@
 mod real_cluster {
     pub(crate) mod faults;
     pub(crate) mod fixture;
+    pub(crate) mod gateways;
     pub(crate) mod proxy;
     pub(crate) mod reading;
     pub(crate) mod writing;

@@ -11,6 +11,7 @@ use futures::stream::{self, StreamExt as _};
 use object::{Object, ResourceKey};
 
 use crate::Controller;
+use crate::acting::acting;
 use crate::deletion_hooks::{self, HookStep, Moment, Stage};
 use crate::destinations::DestinationError;
 use crate::health::KindRules;
@@ -50,7 +51,12 @@ pub(crate) async fn delete(controller: &Controller, app: &Application) -> Next {
         return Some((Level::Live, RETRY));
     };
     permit.filter(&mut live);
-    let doomed = Doomed { controller, app, cluster: &destination.cluster, permit, live };
+    let impersonation = controller.settings().impersonation.relaxed();
+    let cluster = match acting(impersonation, &permit.project, app, &destination) {
+        Ok(cluster) => cluster,
+        Err(why) => return fail(controller, app, vec![why]).await,
+    };
+    let doomed = Doomed { controller, app, cluster, permit, live };
     match stage {
         Stage::Hooks(moment, finalizer) => doomed.run_hooks(moment, finalizer).await,
         Stage::Objects => doomed.delete_objects(&instance).await,
@@ -63,7 +69,8 @@ pub(crate) async fn delete(controller: &Controller, app: &Application) -> Next {
 struct Doomed<'d> {
     controller: &'d Controller,
     app: &'d Application,
-    cluster: &'d Cluster,
+    /// With the rights that its objects are deleted with.
+    cluster: Cluster,
     permit: Permit,
     live: BTreeMap<ResourceKey, Object>,
 }
@@ -140,9 +147,8 @@ impl Doomed<'_> {
     async fn delete_objects(&self, instance: &str) -> Next {
         let Some(finalizer) = self.app.cascade_finalizer() else { return AT_ONCE };
         let settings = self.controller.settings();
-        let mut live = self.live.clone();
-        live.retain(|_, it| !deletion_hooks::is_deletion_hook(it));
-        match engine::cascade::next(&live, self.app, instance, &tracked_by(&settings.tracking)) {
+        match engine::cascade::next(&self.live, self.app, instance, &tracked_by(&settings.tracking))
+        {
             CascadeStep::Done => self.without(finalizer).await,
             // An annotation of the Application brings the confirmation, and wakes us.
             CascadeStep::Wait(_) | CascadeStep::AwaitConfirmation(_) => None,

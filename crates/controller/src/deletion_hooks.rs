@@ -95,11 +95,6 @@ pub(crate) fn foreign_finalizers(app: &Application) -> Vec<String> {
     app.metadata.finalizers.iter().filter(|it| !is_ours(it)).cloned().collect()
 }
 
-/// Is it a hook of a deletion, of either moment?
-pub(crate) fn is_deletion_hook(object: &Object) -> bool {
-    runs(object, Moment::Before) || runs(object, Moment::After)
-}
-
 /// What to do about the hooks of `moment`.
 pub(crate) fn next(
     want: &[Object],
@@ -135,7 +130,8 @@ pub(crate) fn next(
     }
 }
 
-/// The hooks of `moment` that go when the deletion is over.
+/// The hooks of `moment` that go when the deletion is over: those whose policy
+/// says so. The others stay for whoever wants to read their logs.
 pub(crate) fn to_clean_up(
     live: &BTreeMap<ResourceKey, Object>,
     moment: Moment,
@@ -147,9 +143,7 @@ pub(crate) fn to_clean_up(
     let worst = hooks.iter().map(|(_, it)| code(it)).max().unwrap_or(HealthCode::Healthy);
     let goes = |hook: &Object| {
         let policy = hook_delete_policy(hook);
-        let says_nothing = !policy.on_success && !policy.on_failure;
-        says_nothing
-            || (policy.on_success && worst == HealthCode::Healthy)
+        (policy.on_success && worst == HealthCode::Healthy)
             || (policy.on_failure && worst == HealthCode::Degraded)
     };
     hooks.into_iter().filter(|(_, it)| goes(it)).map(|(key, _)| key.clone()).collect()
@@ -241,10 +235,15 @@ mod tests {
 
     #[test]
     fn cleaning_up_follows_the_delete_policy() {
-        let mut kept = job("a", "PostDelete", "Complete");
-        kept.set_annotation("argocd.argoproj.io/hook-delete-policy", "HookFailed");
-        let gone = job("b", "PostDelete", "Complete");
-        let doomed = to_clean_up(&live(&[kept, gone.clone()]), Moment::After, &BuiltinOnly);
+        let with_policy = |name: &str, policy: &str| {
+            let mut job = job(name, "PostDelete", "Complete");
+            job.set_annotation("argocd.argoproj.io/hook-delete-policy", policy);
+            job
+        };
+        let silent = job("silent", "PostDelete", "Complete");
+        let kept = with_policy("kept", "HookFailed");
+        let gone = with_policy("gone", "HookSucceeded");
+        let doomed = to_clean_up(&live(&[silent, kept, gone.clone()]), Moment::After, &BuiltinOnly);
         assert_eq!(doomed, [gone.key()]);
     }
 }

@@ -5,6 +5,7 @@
 //! decided in the `engine` crate; this one watches, queues, asks and writes.
 //! `state.rs` is what readers in the same process may ask.
 
+mod acting;
 mod apps;
 mod cascade;
 mod clusters;
@@ -174,10 +175,11 @@ impl Controller {
         );
     }
 
-    /// Has every kind of our own cluster been listed once?
+    /// Have the projects and every kind of our own cluster been listed once?
+    /// Before that an Application that comes has to wait.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.destinations.all().iter().any(|it| it.cluster.is_ready())
+        self.projects.are_listed() && self.destinations.all().iter().any(|it| it.cluster.is_ready())
     }
 
     async fn pass(&self, key: AppKey, level: Level) {

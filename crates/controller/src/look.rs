@@ -13,6 +13,7 @@ use api::{
     SyncOperationResource,
 };
 use cluster::{ApiKind, Cluster, Continuity, FieldSetWish, Kinds, Known, Live};
+use engine::operation::local_manifests;
 use engine::status::compared_to;
 use engine::{
     Answers, Comparing, Comparison, Concern, Facts, Finding, Rules, Scope, TrackedBy, compare,
@@ -22,6 +23,7 @@ use object::{GroupKind, Object, ResourceKey};
 use render::tracking::{Tracking, TrackingMethod};
 
 use crate::Controller;
+use crate::acting::acting;
 use crate::destinations::DestinationError;
 use crate::health::KindRules;
 use crate::level::Level;
@@ -43,6 +45,8 @@ pub(crate) struct Seen {
     pub(crate) comparing: Comparing,
     /// Where it deploys to; none if that is not known.
     pub(crate) cluster: Option<Cluster>,
+    /// The same with the rights that its objects are written with, or why it has none.
+    pub(crate) writer: Result<Cluster, String>,
     /// What its project lets it do; none if it may not be deployed at all.
     pub(crate) permit: Option<Permit>,
     pub(crate) comparison: Option<Comparison>,
@@ -57,6 +61,8 @@ pub(crate) struct Seen {
     pub(crate) out_of_sight: bool,
     /// What is remembered of earlier looks does not count.
     pub(crate) trusts_nothing: bool,
+    /// It is about manifests that a user sent, not about git.
+    pub(crate) is_local: bool,
 }
 
 impl Seen {
@@ -97,6 +103,15 @@ pub(crate) enum At {
     Manifests(Vec<String>),
 }
 
+impl At {
+    /// What the Application is compared with: what its sources name, or what a
+    /// user sent with its last sync.
+    pub(crate) fn compared(app: &Application, level: Level) -> Self {
+        let local = local_manifests(app).map(|it| Self::Manifests(it.to_vec()));
+        local.unwrap_or(Self::Target(level))
+    }
+}
+
 /// Renders, observes and compares.
 pub(crate) async fn look(controller: &Controller, app: &Application, at: &At) -> Seen {
     let mut seen = Seen {
@@ -107,6 +122,7 @@ pub(crate) async fn look(controller: &Controller, app: &Application, at: &At) ->
         settings: controller.settings(),
         comparing: Comparing::default(),
         cluster: None,
+        writer: Err("the destination is not known".into()),
         permit: None,
         comparison: None,
         images: BTreeSet::new(),
@@ -115,6 +131,7 @@ pub(crate) async fn look(controller: &Controller, app: &Application, at: &At) ->
         may_pass: false,
         out_of_sight: false,
         trusts_nothing: matches!(at, At::Target(level) if level.at_least_for(app) == Level::Hard),
+        is_local: matches!(at, At::Manifests(_)),
     };
     let destination = match controller.destinations.find(&app.spec.destination) {
         Ok(destination) => destination,
@@ -129,7 +146,11 @@ pub(crate) async fn look(controller: &Controller, app: &Application, at: &At) ->
         }
     };
     match controller.permit(app, &destination) {
-        Ok(permit) => seen.permit = Some(permit),
+        Ok(permit) => {
+            let impersonation = seen.settings.impersonation;
+            seen.writer = acting(impersonation, &permit.project, app, &destination);
+            seen.permit = Some(permit);
+        }
         Err(findings) => {
             seen.findings.extend(findings);
             return seen;
@@ -182,7 +203,7 @@ async fn observe_and_compare(controller: &Controller, seen: &mut Seen, rendered:
     permit.filter(&mut live);
     seen.images = cluster.images(&seen.facts.instance);
     if rendered {
-        ask_server(controller, &cluster, &want, &live, seen).await;
+        ask_server(controller, &want, &live, seen).await;
     }
     let health = KindRules { settings: &seen.settings, now: controller.now() };
     let rules = Rules { health: &health, comparing: &seen.comparing };
@@ -201,7 +222,6 @@ async fn observe_and_compare(controller: &Controller, seen: &mut Seen, rendered:
 /// Asks what applying would do, where only the API server can tell.
 async fn ask_server(
     controller: &Controller,
-    cluster: &Cluster,
     want: &[Object],
     live: &BTreeMap<ResourceKey, Object>,
     seen: &mut Seen,
@@ -209,7 +229,16 @@ async fn ask_server(
     let questions = questions(want, live, &seen.comparing, &seen.facts);
     let anew = std::mem::take(&mut seen.trusts_nothing);
     let at_once = controller.options.parallel_writes;
-    let asked = controller.dry_runs.ask(cluster, questions, live, anew, at_once).await;
+    let writer = match &seen.writer {
+        Ok(writer) => writer,
+        Err(why) if !questions.is_empty() => {
+            let message = format!("could not ask the API server what a sync would do: {why}");
+            seen.findings.push(Finding::new(Concern::Comparison, message));
+            return;
+        }
+        Err(_) => return,
+    };
+    let asked = controller.dry_runs.ask(writer, questions, live, anew, at_once).await;
     seen.may_pass |= asked.may_pass;
     seen.facts.answers = asked.answers;
 }

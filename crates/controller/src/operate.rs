@@ -16,7 +16,8 @@ use object::ResourceKey;
 
 use crate::Controller;
 use crate::health::KindRules;
-use crate::look::{Seen, live_objects, look, look_again};
+use crate::level::Level;
+use crate::look::{At, Seen, live_objects, look, look_again};
 use crate::perform::perform;
 use crate::terms;
 
@@ -61,7 +62,11 @@ pub(crate) async fn advance(
         return Some(controller.now() + BLIND_RETRY);
     }
     let wake_at = sync(controller, stored, app, &mut there, state).await;
-    look_again(controller, app, seen).await;
+    if there.is_local || seen.is_local {
+        *seen = look(controller, app, &At::compared(app, Level::Polled)).await;
+    } else {
+        look_again(controller, app, seen).await;
+    }
     wake_at
 }
 
@@ -74,7 +79,7 @@ async fn sync(
     mut state: OperationState,
 ) -> Option<Timestamp> {
     let verified = seen.comparison.as_ref().filter(|_| seen.is_verified());
-    let Some((comparison, cluster)) = verified.zip(seen.cluster.clone()) else {
+    let Some(comparison) = verified else {
         if state.phase == TERMINATING {
             end(app, state, "Failed", "Operation terminated", controller.now());
         } else {
@@ -82,6 +87,13 @@ async fn sync(
             end(app, state, "Error", reasons.join("; "), controller.now());
         }
         return None;
+    };
+    let writer = match seen.writer.clone() {
+        Ok(writer) => writer,
+        Err(why) => {
+            end(app, state, "Error", why, controller.now());
+            return None;
+        }
     };
     let options = terms::options(app, &state, seen, controller.now());
     if let Some(message) = options.objection(&seen.findings) {
@@ -101,7 +113,7 @@ async fn sync(
             return Some(controller.now() + WRITE_RETRY);
         }
     }
-    carry_out(controller, app, seen, state, &plan, &options, &cluster).await
+    carry_out(controller, app, seen, state, &plan, &options, &writer).await
 }
 
 /// Asks for the next step and does it, until there is something to wait for.

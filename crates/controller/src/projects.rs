@@ -33,6 +33,10 @@ impl Projects {
         drop(listed.wait_for(|it| *it).await);
     }
 
+    pub(crate) fn are_listed(&self) -> bool {
+        *self.listed.borrow()
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<Arc<AppProject>> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }

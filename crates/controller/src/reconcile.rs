@@ -41,7 +41,7 @@ pub(crate) async fn reconcile(controller: &Controller, key: &AppKey, level: Leve
     }
 
     let mut app = (*before).clone();
-    let mut seen = look(controller, &app, &At::Target(level)).await;
+    let mut seen = look(controller, &app, &At::compared(&app, level)).await;
     if seen.out_of_sight {
         return Some((level, RETRY_BLIND_LOOK));
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use api::ResourceIgnoreDifferences;
 use cluster::{Exclusions, StoreOptions, Tagged};
 use engine::diff::ignore::StatusOf;
+use engine::project::Impersonation;
 use engine::project::inherit::GlobalProject;
 use engine::{CompareSettings, KnownType};
 use gocompat::glob;
@@ -37,6 +38,8 @@ pub struct Settings {
     pub(crate) global_projects: Vec<GlobalProject>,
     /// Clusters besides our own.
     pub(crate) clusters: Vec<ClusterSettings>,
+    /// Whose rights syncs have.
+    pub(crate) impersonation: Impersonation,
     resources: Resources,
     /// Where nobody wrote settings, the kinds that Argo CD's own leave out are left out.
     are_written: bool,
@@ -68,6 +71,14 @@ impl Settings {
             masked_annotations: all.resources.masked_annotations.iter().cloned().collect(),
             global_projects: all.global_projects.iter().map(global_project).collect(),
             clusters: all.clusters.clone(),
+            impersonation: match (
+                all.server.impersonation_enabled,
+                all.server.impersonation_enforced,
+            ) {
+                (false, _) => Impersonation::Off,
+                (true, false) => Impersonation::WhereNamed,
+                (true, true) => Impersonation::Enforced,
+            },
             resources: all.resources.clone(),
             are_written: all.are_written,
         }

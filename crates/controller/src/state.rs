@@ -15,6 +15,7 @@ use object::{Object, ResourceKey};
 use serde_json::Value;
 
 use crate::Controller;
+use crate::acting::acting;
 use crate::destinations::{Destination, DestinationError};
 use crate::health::KindRules;
 use crate::level::Level;
@@ -53,7 +54,7 @@ pub struct ManagedResource {
 impl Controller {
     /// Looks at both sides of an Application.
     pub async fn compared(&self, app: &Application) -> State {
-        let seen = look(self, app, &At::Target(Level::Live)).await;
+        let seen = look(self, app, &At::compared(app, Level::Live)).await;
         State { resources: managed(&seen), revisions: seen.revisions, findings: seen.findings }
     }
 
@@ -63,7 +64,7 @@ impl Controller {
     /// When its cluster is not known.
     pub async fn tree(&self, app: &Application) -> Result<ApplicationTree, DestinationError> {
         let destination = self.destination(&app.spec.destination)?;
-        let seen = look(self, app, &At::Target(Level::Live)).await;
+        let seen = look(self, app, &At::compared(app, Level::Live)).await;
         let comparison = seen.comparison.unwrap_or_default();
         let rules = KindRules { settings: &seen.settings, now: self.now() };
         let cluster = &destination.cluster;
@@ -85,6 +86,19 @@ impl Controller {
         wanted: &ApplicationDestination,
     ) -> Result<Destination, DestinationError> {
         self.destinations.find(wanted)
+    }
+
+    /// The cluster that an Application deploys to, with the rights that the Application has there.
+    ///
+    /// # Errors
+    /// When there is no such cluster, or no account to act as, in words for the user.
+    pub fn destination_of(&self, app: &Application) -> Result<Destination, String> {
+        let destination = self.destination(&app.spec.destination).map_err(|it| it.to_string())?;
+        let Some(project) = self.projects.get(app.spec.project_name()) else {
+            return Ok(destination);
+        };
+        let cluster = acting(self.settings().impersonation, &project, app, &destination)?;
+        Ok(Destination { cluster, ..destination })
     }
 
     /// Every cluster that Applications may deploy to.

@@ -24,9 +24,9 @@ pub(crate) fn elsewhere(state: &OperationState, seen: &Seen) -> Option<At> {
     let has_own_sources = asked.source.is_some() || !asked.sources.is_empty();
     let pinned = pinned_revisions(state);
     if pinned.is_empty() {
-        return has_own_sources.then_some(At::Target(Level::Latest));
+        return (has_own_sources || seen.is_local).then_some(At::Target(Level::Latest));
     }
-    (has_own_sources || pinned != seen.revisions).then_some(At::Revisions(pinned))
+    (has_own_sources || seen.is_local || pinned != seen.revisions).then_some(At::Revisions(pinned))
 }
 
 /// Has the operation taken longer than the settings allow?

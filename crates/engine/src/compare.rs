@@ -198,7 +198,7 @@ pub fn observe(live: BTreeMap<ResourceKey, Object>, rules: Rules<'_>, facts: &Fa
         health: health(&live, rules.health),
         verdict: match marks::role(&live) {
             Role::Member => Verdict::Unknown,
-            Role::Hook(_) | Role::Bystander => Verdict::NotJudged,
+            Role::Hook(_) | Role::Skipped | Role::Bystander => Verdict::NotJudged,
         },
         pair: Pair::Extra { live },
     };
@@ -269,7 +269,8 @@ fn scoped_key(object: &Object, facts: &Facts) -> ResourceKey {
     ResourceKey::new(&kind, namespace, object.name())
 }
 
-/// Members by key, hooks in git's order. Bystanders are dropped.
+/// Members by key, hooks in git's order. Bystanders are dropped; what is to be
+/// skipped is not, or its live side would seem to be extra.
 fn sort_by_role(
     want: Vec<Object>,
     facts: &Facts,
@@ -285,7 +286,7 @@ fn sort_by_role(
             Role::Bystander => {}
             Role::Hook(_) => hooks.push(object),
             Role::Member if object.name().is_empty() => findings.push(nameless(&object, key)),
-            Role::Member => {
+            Role::Member | Role::Skipped => {
                 if members.insert(key.clone(), object).is_some() {
                     *repeated.entry(key).or_insert(1) += 1;
                 }
@@ -371,6 +372,9 @@ fn judge(
     findings: &mut Vec<Finding>,
 ) -> Verdict {
     match pair {
+        Pair::Missing { want } | Pair::Both { want, .. } if marks::role(want) == Role::Skipped => {
+            Verdict::NotJudged
+        }
         Pair::Missing { .. } => Verdict::OutOfSync(Vec::new()),
         Pair::Both { want, live } => {
             let answer = facts.answers.get(key);
@@ -472,6 +476,18 @@ mod tests {
     #[test]
     fn what_git_no_longer_holds_is_extra() {
         check(config_map("a", "app:/ConfigMap:web/a"), &[Verdict::OutOfSync(vec![])]);
+    }
+
+    #[test]
+    fn what_git_says_to_skip_is_neither_compared_nor_extra() {
+        let live = config_map("a", "app:/ConfigMap:web/a");
+        let mut want = live.clone();
+        want.set_annotation("argocd.argoproj.io/hook", "Skip");
+        for (live, sides) in [(vec![live], "both"), (vec![], "git's alone")] {
+            let (comparison, findings) = compared(vec![want.clone()], live);
+            let verdicts: Vec<_> = comparison.items.into_values().map(|it| it.verdict).collect();
+            assert_eq!((verdicts, findings), (vec![Verdict::NotJudged], vec![]), "{sides}");
+        }
     }
 
     #[test]

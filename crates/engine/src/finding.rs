@@ -41,6 +41,8 @@ pub enum Concern {
     ExcludedResource,
     /// There are objects in the application's namespace that are nobody's.
     OrphanedResource,
+    /// The application is compared with manifests that a user sent, not with git.
+    LocalManifests,
 }
 
 impl Concern {
@@ -57,6 +59,7 @@ impl Concern {
             Self::SharedResource => "SharedResourceWarning",
             Self::ExcludedResource => "ExcludedResourceWarning",
             Self::OrphanedResource => "OrphanedResourceWarning",
+            Self::LocalManifests => "LocalManifestsWarning",
         }
     }
 

@@ -120,7 +120,9 @@ pub enum Role {
     Member,
     /// Created in each of the named phases of a sync and never compared.
     Hook(Vec<Phase>),
-    /// Never applied and never judged (`Skip`, deletion hooks, unknown hooks).
+    /// Stays what it is in the cluster, if it is there: `Skip` and nothing else.
+    Skipped,
+    /// Never applied and never judged (deletion hooks, unknown hooks).
     Bystander,
 }
 
@@ -128,6 +130,7 @@ pub enum Role {
 #[must_use]
 pub fn role(object: &Object) -> Role {
     let (words, read): (_, fn(&str) -> HookWord) = match object.annotation(names::ANNOTATION_HOOK) {
+        Some("Skip") => return Role::Skipped,
         Some(words) => (words, argo_hook),
         None => match object.annotation(names::ANNOTATION_HELM_HOOK) {
             Some(words) => (words, helm_hook),
@@ -296,7 +299,7 @@ mod tests {
 
     #[test]
     fn skip_and_unknown_hooks_are_bystanders() {
-        check_role(json!({names::ANNOTATION_HOOK: "Skip"}), Role::Bystander);
+        check_role(json!({names::ANNOTATION_HOOK: "Skip"}), Role::Skipped);
         check_role(json!({names::ANNOTATION_HOOK: "Sometimes"}), Role::Bystander);
         check_role(json!({names::ANNOTATION_HOOK: "PreDelete"}), Role::Bystander);
     }

@@ -14,6 +14,7 @@ use api::{
 use jiff::{SignedDuration, Timestamp};
 use object::{GroupKind, ResourceKey};
 
+use crate::decide::automated;
 use crate::marks::Phase;
 use crate::plan::{Plan, TaskId};
 use crate::status::images_of;
@@ -25,6 +26,16 @@ const DEFAULT_HISTORY: i64 = 10;
 #[must_use]
 pub fn is_finished(state: &OperationState) -> bool {
     matches!(state.phase.as_str(), "Succeeded" | "Failed" | "Error")
+}
+
+/// The manifests that a user sent with the last sync (`argocd app sync --local`):
+/// until the next sync the Application is compared with them, not with git.
+/// One that syncs by itself goes back to git at once.
+#[must_use]
+pub fn local_manifests(app: &Application) -> Option<&[String]> {
+    let last = app.status.operation_state.as_ref()?.operation.sync.as_ref()?;
+    let is_local = !last.manifests.is_empty() && automated(app).is_none();
+    is_local.then_some(last.manifests.as_slice())
 }
 
 /// The record of an operation that begins now.

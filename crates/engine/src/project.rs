@@ -19,7 +19,7 @@ mod service_account;
 mod url;
 mod validate;
 
-pub use service_account::{NoServiceAccount, service_account};
+pub use service_account::{Impersonation, NoServiceAccount, acting_account, service_account};
 pub use validate::{GroupProblem, Invalid, InvalidClass, PolicyProblem, validate};
 
 use api::{AppProject, ApplicationSpec, ClusterResourceRestrictionItem};

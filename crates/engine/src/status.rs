@@ -18,11 +18,14 @@ use crate::compare::{Compared, Comparison, Verdict};
 use crate::finding::{Concern, Finding};
 use crate::health::HealthCode;
 use crate::marks::{self, Role};
+use crate::operation::local_manifests;
 use crate::pair::Pair;
 use crate::tree;
 
 const CAUSES_SHOWN: usize = 3;
 const CONDITIONS_SHOWN: usize = 20;
+const COMPARED_WITH_LOCAL: &str = "compared with the manifests that came with the last sync \
+     (--local), not with the source; the next sync goes back to the source";
 
 /// What a look at git and cluster established.
 #[derive(Clone, Debug)]
@@ -43,13 +46,16 @@ pub struct Established<'e> {
 #[must_use]
 pub fn status(app: &Application, seen: &Established<'_>, now: Timestamp) -> ApplicationStatus {
     let old = &app.status;
+    let local = local_manifests(app)
+        .map(|_| Finding::new(Concern::LocalManifests, COMPARED_WITH_LOCAL.to_owned()));
+    let findings: Vec<Finding> = seen.findings.iter().cloned().chain(local).collect();
     let known =
         seen.comparison.filter(|_| !seen.findings.iter().any(|it| it.concern.hides_the_truth()));
     ApplicationStatus {
         sync: sync_status(app, seen, known),
         health: health_status(seen.comparison, &old.health, now),
         resources: seen.comparison.map_or_else(Vec::new, |it| resources(app, it, known.is_some())),
-        conditions: conditions(seen.findings, &old.conditions, now),
+        conditions: conditions(&findings, &old.conditions, now),
         source_type: single(app, seen.source_types),
         source_types: several(app, seen.source_types),
         summary: ApplicationSummary {
@@ -89,7 +95,9 @@ fn sync_status(
         Some(_) => "Synced",
     };
     let old = &app.status.sync;
-    let (revision, revisions) = if seen.revisions.is_empty() {
+    let (revision, revisions) = if local_manifests(app).is_some() {
+        Default::default()
+    } else if seen.revisions.is_empty() {
         (old.revision.clone(), old.revisions.clone())
     } else {
         (single(app, seen.revisions), several(app, seen.revisions))

@@ -170,18 +170,21 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_outlives_the_deadline() {
-        let file = tempfile::NamedTempFile::new().expect("a temporary file");
-        let path = file.path().display().to_string();
-        // Parent and child both refuse to end when asked.
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let lifeline = folder.path().join("lifeline");
+        let made = std::process::Command::new("mkfifo").arg(&lifeline).status();
+        assert!(made.expect("mkfifo starts").success());
+        // Parent and child both refuse to end when asked; the child holds the lifeline as long as it lives.
         let script = format!(
-            "trap '' TERM; sh -c \"trap '' TERM; echo \\$\\$ > {path}; sleep 600\" & wait; sleep 600"
+            "trap '' TERM; sh -c \"trap '' TERM; exec 3> {}; sleep 600\" & wait; sleep 600",
+            lifeline.display()
         );
-        let error = sh(&script, 1).await.expect_err("a deadline");
+        let child_is_gone = tokio::task::spawn_blocking(move || std::fs::read(lifeline));
+        let error = sh(&script, 3).await.expect_err("a deadline");
         assert!(error.contains("the deadline passed"), "{error}");
-        let child = std::fs::read_to_string(&path).expect("the child's id");
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
-        let state = stat.ok().and_then(|it| it.rsplit(')').next()?.trim().chars().next());
-        assert!(matches!(state, None | Some('Z')), "the child is {state:?}");
+        let patience = Duration::from_secs(60);
+        let gone = tokio::time::timeout(patience, child_is_gone).await.expect("the child ends");
+        gone.expect("a reader").expect("a lifeline to read");
     }
 
     #[tokio::test]

@@ -120,7 +120,7 @@ async fn subject(call: &Call, request: &ApplicationResourceRequest) -> Result<Su
         let object = found.read().await?;
         (found.app, object)
     };
-    let destination = call.server.ports.control.destination(&app.spec.destination);
+    let destination = call.server.ports.control.destination_of(&app);
     let destination = destination.map_err(|why| {
         Status::unknown(format!("error getting application cluster config: {why}"))
     })?;

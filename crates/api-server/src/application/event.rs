@@ -29,7 +29,7 @@ pub(crate) async fn list(
         let message = format!("{name} not found as part of application {}", query.name);
         return Err(Status::invalid_argument(message));
     }
-    let destination = call.server.ports.control.destination(&app.spec.destination);
+    let destination = call.server.ports.control.destination_of(&app);
     let destination = destination.map_err(|why| {
         Status::unknown(format!("error getting application cluster config: {why}"))
     })?;

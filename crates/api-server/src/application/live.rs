@@ -164,7 +164,7 @@ pub(super) async fn belonging(
     if !request.version.is_empty() {
         node.resource_ref.version.clone_from(&request.version);
     }
-    let destination = call.server.ports.control.destination(&app.spec.destination);
+    let destination = call.server.ports.control.destination_of(&app);
     let destination = destination.map_err(|why| {
         Status::unknown(format!("error getting application cluster config: {why}"))
     })?;

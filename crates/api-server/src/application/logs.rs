@@ -36,7 +36,7 @@ pub(crate) async fn pod_logs(
     let app = find(&call, &query.name, namespace, query.project.as_deref()).await?;
     call.require(resource::LOGS, action::GET, &call.object_of(&app))?;
     let tree = live::tree_of(&call, &app).await?;
-    let destination = call.server.ports.control.destination(&app.spec.destination);
+    let destination = call.server.ports.control.destination_of(&app);
     let destination = destination.map_err(|why| {
         Status::unknown(format!("error getting application cluster config: {why}"))
     })?;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::git::Repo;
 
-use crate::world::{CONTROL_NAMESPACE, Test, config_map, shared};
+use crate::world::{CONTROL_NAMESPACE, Test, World, config_map, shared};
 
 const TRACKING: &str = "argocd.argoproj.io/tracking-id";
 
@@ -156,4 +156,51 @@ async fn what_is_nobodys_is_told_where_the_project_asks() {
     let kind = crate::world::api_kind("argoproj.io/v1alpha1", "AppProject");
     it.client.merge_patch(&kind, CONTROL_NAMESPACE, it.name, None, &ignore).await.expect("patched");
     it.until("no longer warned", |app| app.status.conditions.is_empty()).await;
+}
+
+#[tokio::test]
+async fn where_impersonation_is_on_a_sync_has_the_rights_of_the_named_account() {
+    let world = World::new();
+    world.kubectl(&[
+        "create",
+        "configmap",
+        "argocd-cm",
+        "--namespace",
+        CONTROL_NAMESPACE,
+        "--from-literal=application.sync.impersonation.enabled=true",
+    ]);
+    world.start_product();
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &config_map("m", "a", "1"))]);
+
+    let it = world.test("unnamed").await;
+    it.create(&it.application(&repo)).await;
+    let state = it.sync(1, json!({})).await;
+    let unnamed = "no matching service account found for destination server \
+                   https://kubernetes.default.svc and namespace unnamed";
+    assert_eq!((state.phase.as_str(), state.message.as_str()), ("Error", unnamed));
+
+    let named = json!({"destinationServiceAccounts": [
+        {"server": "*", "namespace": "*", "defaultServiceAccount": "deployer"},
+    ]});
+    let it = world.test("powerless").await;
+    project(&it, named.clone()).await;
+    it.create(&in_project(&it, it.application(&repo))).await;
+    let state = it.sync(1, json!({})).await;
+    assert_eq!(state.phase, "Failed");
+    let result = &state.sync_result.expect("results").resources[0];
+    let user = "system:serviceaccount:powerless:deployer";
+    assert!(result.message.contains(user), "{}", result.message);
+
+    let it = world.test("powerful").await;
+    let role = ["create", "role", "deployer", "--namespace=powerful"];
+    world.kubectl(&[&role[..], &["--verb=*", "--resource=configmaps"]].concat());
+    let binding = ["create", "rolebinding", "deployer", "--namespace=powerful", "--role=deployer"];
+    world.kubectl(&[&binding[..], &["--serviceaccount=powerful:deployer"]].concat());
+    project(&it, named).await;
+    let mut app = in_project(&it, it.automated(&repo));
+    // A role counts a moment after it is there.
+    app["spec"]["syncPolicy"]["retry"] = json!({"limit": 10, "backoff": {"duration": "1s"}});
+    it.create(&app).await;
+    it.until_synced().await;
 }

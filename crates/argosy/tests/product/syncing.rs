@@ -125,13 +125,17 @@ async fn a_failed_sync_runs_its_syncfail_hooks() {
 
 #[tokio::test]
 async fn hooks_of_a_deletion_run_before_and_after_it() {
-    let kept = "argocd.argoproj.io/hook-delete-policy: HookFailed, argocd.argoproj.io/hook:";
+    let hook = "argocd.argoproj.io/hook:";
+    let stays = "argocd.argoproj.io/sync-options: Delete=false, argocd.argoproj.io/hook:";
+    let goes = "argocd.argoproj.io/hook-delete-policy: HookSucceeded, argocd.argoproj.io/hook:";
     let (it, _repo) = given(
         shared(),
         "deletion-hooks",
         &[
-            ("app/a.yaml", &marked("before", &format!("{kept} PreDelete"))),
-            ("app/b.yaml", &marked("after", &format!("{kept} PostDelete"))),
+            ("app/a.yaml", &marked("before", &format!("{hook} PreDelete"))),
+            ("app/b.yaml", &marked("before-and-kept", &format!("{stays} PreDelete"))),
+            ("app/c.yaml", &marked("after", &format!("{hook} PostDelete"))),
+            ("app/d.yaml", &marked("after-and-gone", &format!("{goes} PostDelete"))),
             ("app/m.yaml", &config_map("m", "a", "1")),
         ],
     )
@@ -139,12 +143,56 @@ async fn hooks_of_a_deletion_run_before_and_after_it() {
     it.patch_app(&json!({"metadata": {"finalizers": ["resources-finalizer.argocd.argoproj.io"]}}))
         .await;
     it.sync(1, json!({})).await;
-    assert!(!is_there(&it, "before").await && !is_there(&it, "after").await);
+    assert!(!is_there(&it, "before-and-kept").await && !is_there(&it, "after").await);
     it.until("held by its hooks", |app| app.metadata.finalizers.len() > 1).await;
     it.world.kubectl(&["--namespace", "argocd", "delete", "application", it.name, "--wait=false"]);
     it.until_gone().await;
-    assert!(is_there(&it, "before").await && is_there(&it, "after").await);
-    assert!(!is_there(&it, "m").await);
+    assert!(is_there(&it, "before-and-kept").await && is_there(&it, "after").await);
+    for gone in ["m", "before", "after-and-gone"] {
+        assert!(!is_there(&it, gone).await, "{gone}");
+    }
+}
+
+#[tokio::test]
+async fn manifests_sent_with_a_sync_are_what_counts_until_the_next_sync() {
+    let (it, _repo) =
+        given(shared(), "local-manifests", &[("app/m.yaml", &config_map("m", "a", "1"))]).await;
+    it.sync(1, json!({})).await;
+    let tracking = format!("{}:/ConfigMap:{}/m", it.name, it.name);
+    let sent = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "2"}, "metadata": {
+        "name": "m", "namespace": it.name,
+        "annotations": {"argocd.argoproj.io/tracking-id": tracking},
+    }});
+    it.sync(2, json!({"manifests": [sent.to_string()]})).await;
+    let app = it.until("Synced with what was sent", |app| app.status.sync.status == "Synced").await;
+    let told: Vec<&str> = app.status.conditions.iter().map(|it| it.type_.as_str()).collect();
+    assert_eq!((told, app.status.sync.revision.as_str()), (vec!["LocalManifestsWarning"], ""));
+    let live = it.get("v1", "ConfigMap", "m").await.expect("it is there");
+    assert_eq!(live.text(&["data", "a"]), Some("2"));
+
+    it.sync(3, json!({})).await;
+    let app = it.until("Synced with git", |app| !app.status.sync.revision.is_empty()).await;
+    assert_eq!((app.status.sync.status.as_str(), app.status.conditions.len()), ("Synced", 0));
+    let live = it.get("v1", "ConfigMap", "m").await.expect("it is there");
+    assert_eq!(live.text(&["data", "a"]), Some("1"));
+}
+
+#[tokio::test]
+async fn an_object_that_git_says_to_skip_stays_as_it_is() {
+    let (it, repo) = given(
+        shared(),
+        "skipped",
+        &[("app/m.yaml", &config_map("m", "a", "1")), ("app/o.yaml", &config_map("o", "a", "1"))],
+    )
+    .await;
+    it.sync(1, json!({})).await;
+    let skipped = marked("m", "argocd.argoproj.io/hook: Skip").replace("\"1\"", "\"2\"");
+    let commit = repo.commit(&[("app/m.yaml", &skipped)]);
+    let app = it.until("compared anew", |app| app.status.sync.revision == commit).await;
+    assert_eq!(app.status.sync.status, "Synced", "{:?}", app.status.conditions);
+    it.sync(2, json!({"prune": true})).await;
+    let live = it.get("v1", "ConfigMap", "m").await.expect("it is there");
+    assert_eq!(live.text(&["data", "a"]), Some("1"));
 }
 
 #[tokio::test]

@@ -3,6 +3,26 @@
 use api::{AppProject, Application};
 use gocompat::glob::{Glob, PatternError};
 
+/// When a sync has the rights of a service account instead of ours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Impersonation {
+    /// Never.
+    #[default]
+    Off,
+    /// Where the project names an account for the destination.
+    WhereNamed,
+    /// Always: where the project names none, nothing is written.
+    Enforced,
+}
+
+impl Impersonation {
+    /// Without a named account, our own rights will do.
+    #[must_use]
+    pub fn relaxed(self) -> Self {
+        if self == Self::Enforced { Self::WhereNamed } else { self }
+    }
+}
+
 /// Why no service account can be chosen.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NoServiceAccount {
@@ -17,6 +37,37 @@ pub enum NoServiceAccount {
     /// The entry that matches names no account.
     #[error("default service account contains invalid chars '{0}'")]
     Name(String),
+    /// No entry matches, and one must.
+    #[error(
+        "no matching service account found for destination server {server} and namespace {namespace}"
+    )]
+    NoneNamed {
+        /// Where the Application deploys to.
+        server: String,
+        /// And in which namespace.
+        namespace: String,
+    },
+}
+
+/// Whose rights the Application's objects are written with; `None`: ours.
+///
+/// # Errors
+/// For an entry that cannot be read, and where an account is needed and none named.
+pub fn acting_account(
+    impersonation: Impersonation,
+    project: &AppProject,
+    application: &Application,
+    server: &str,
+) -> Result<Option<String>, NoServiceAccount> {
+    if impersonation == Impersonation::Off {
+        return Ok(None);
+    }
+    let account = service_account(project, application, server)?;
+    if account.is_none() && impersonation == Impersonation::Enforced {
+        let namespace = application.spec.destination.namespace.clone();
+        return Err(NoServiceAccount::NoneNamed { server: server.to_owned(), namespace });
+    }
+    Ok(account)
 }
 
 /// The full name (`system:serviceaccount:…`) of the account of the first entry
@@ -106,5 +157,27 @@ mod tests {
         check(entries, "live", "invalid glob pattern for destination server");
         let entries = r#"[{"server":"*","namespace":"*","defaultServiceAccount":"a*"}]"#;
         check(entries, "live", "default service account contains invalid chars 'a*'");
+    }
+
+    #[test]
+    fn without_a_named_account_it_is_ours_unless_one_must_be_named() {
+        use Impersonation::{Enforced, Off, WhereNamed};
+        let acting = |impersonation, entries: &str| {
+            let mut project = AppProject::default();
+            project.spec.destination_service_accounts = serde_json::from_str(entries).unwrap();
+            let mut application = Application::default();
+            application.spec.destination.namespace = "web".to_owned();
+            let found = acting_account(impersonation, &project, &application, "https://eu.example");
+            found.map_err(|error| error.to_string())
+        };
+        let named = r#"[{"server":"*","namespace":"web","defaultServiceAccount":"deployer"}]"#;
+        let account = Some("system:serviceaccount:web:deployer".to_owned());
+        assert_eq!(acting(Off, named), Ok(None));
+        assert_eq!(acting(WhereNamed, named), Ok(account.clone()));
+        assert_eq!(acting(Enforced, named), Ok(account));
+        assert_eq!(acting(WhereNamed, "[]"), Ok(None));
+        let told = "no matching service account found for destination server https://eu.example \
+                    and namespace web";
+        assert_eq!(acting(Enforced, "[]"), Err(told.to_owned()));
     }
 }
