@@ -28,6 +28,7 @@ mod events;
 mod failure;
 mod fields;
 mod gpgkey;
+mod grpc_message;
 mod links;
 mod logins;
 mod methods;
@@ -59,6 +60,8 @@ use ::settings::SettingsStore;
 use gocompat::glob::list::{self, Mode};
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
+
+pub use engine::Sides;
 
 pub use bootstrap::{BootstrapError, make_default_project};
 pub use logins::LoginLimits;

@@ -24,7 +24,7 @@ use crate::methods::{Call, is_open, table};
 use crate::sso::flow::{Onward, Stopped};
 use crate::store::{CONFIG_MAPS, PROJECTS};
 use crate::token::ISSUER;
-use crate::{ApiServer, badge, compress, cookie, fields, session, sso, webhook};
+use crate::{ApiServer, badge, compress, cookie, fields, grpc_message, session, sso, webhook};
 
 /// A REST body may be as large as a gRPC message.
 const BODY_LIMIT: usize = MESSAGE_LIMIT;
@@ -300,6 +300,7 @@ impl Port {
             }
             Err(refusal) => refusal.into_http(),
         };
+        grpc_message::as_go_writes_it(response.headers_mut());
         response.extensions_mut().insert(Told { user, method });
         response
     }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use ::cluster::Cluster;
 use api::{
-    AppKey, Application, ApplicationDestination, ApplicationSource, ApplicationTree, HealthStatus,
-    ResourceDiff, RevisionMetadata,
+    AppKey, Application, ApplicationDestination, ApplicationSource, ApplicationTree, ChartDetails,
+    HealthStatus, OciMetadata, ResourceDiff, RevisionMetadata,
 };
+use engine::Sides;
 use futures::future::BoxFuture;
 use object::{Object, ResourceKey};
 
@@ -54,6 +55,16 @@ pub trait Sources: Send + Sync {
     /// The charts of a Helm repository with their versions.
     fn helm_charts<'a>(&'a self, repo: &'a str) -> BoxFuture<'a, Result<Charts, SourceError>>;
 
+    /// The tags of a repository of a registry.
+    fn oci_tags<'a>(&'a self, repo: &'a str) -> BoxFuture<'a, Result<Vec<String>, SourceError>>;
+
+    /// What an artifact of a registry says of itself.
+    fn oci_metadata<'a>(
+        &'a self,
+        repo: &'a str,
+        revision: &'a str,
+    ) -> BoxFuture<'a, Result<OciMetadata, SourceError>>;
+
     /// The paths of a repository that can be applications, with their types.
     fn list_apps<'a>(
         &'a self,
@@ -75,6 +86,13 @@ pub trait Control: Send + Sync {
         &'a self,
         app: &'a Application,
     ) -> BoxFuture<'a, Result<Vec<ResourceDiff>, String>>;
+
+    /// What a dry run's `answer` would change of a live object of the Application: both sides,
+    /// without what does not count.
+    ///
+    /// # Errors
+    /// When the answer cannot be interpreted, in words for the user.
+    fn answered(&self, app: &Application, answer: &Object, live: &Object) -> Result<Sides, String>;
 
     /// The objects of an Application with all they own.
     fn tree<'a>(&'a self, app: &'a Application) -> BoxFuture<'a, Result<ApplicationTree, String>>;
@@ -155,6 +173,8 @@ pub struct Details {
     pub file_parameters: Vec<api::HelmFileParameter>,
     /// The images of a kustomization.
     pub images: Vec<String>,
+    /// What the chart says of itself.
+    pub about: ChartDetails,
 }
 
 /// Branches and tags of a repository.

@@ -128,7 +128,9 @@ pub(crate) async fn list_refs(call: Call, query: RepoQuery) -> Result<Refs, Stat
 pub(crate) async fn list_oci_tags(call: Call, query: RepoQuery) -> Result<Refs, Status> {
     let object = scoped(&query.app_project, &query.repo);
     call.require(resource::REPOSITORIES, action::GET, &object)?;
-    Err(Status::unimplemented("OCI repositories are not supported yet"))
+    let tags = call.server.ports.sources.oci_tags(&query.repo).await;
+    let tags = tags.map_err(|error| Status::unknown(error.message))?;
+    Ok(Refs { branches: Vec::new(), tags })
 }
 
 pub(crate) async fn helm_charts(

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use api::{
     AppKey, Application, ApplicationDestination, ApplicationList, ApplicationSource,
-    ApplicationTree, ApplicationWatchEvent, HealthStatus, ResourceDiff, ResourceNode, ResourceRef,
-    RevisionMetadata,
+    ApplicationTree, ApplicationWatchEvent, HealthStatus, OciMetadata, ResourceDiff, ResourceNode,
+    ResourceRef, RevisionMetadata,
 };
 use api_server::{
     ApiServer, Charts, Control, Destination, Details, LoginLimits, Options, Ports, Refs,
-    RenderRequest, Rendered, Shutdown, SourceError, Sources, Web, make_default_project,
+    RenderRequest, Rendered, Shutdown, Sides, SourceError, Sources, Web, make_default_project,
 };
 use cluster::{
     Access, ApiKind, Client, Cluster, Randomness, Scope, Selector, StoreOptions, Tagged, WatchEvent,
@@ -114,6 +114,18 @@ impl Sources for OnePath {
         async { Ok(BTreeMap::from([("web".to_owned(), vec!["1.0.0".to_owned()])])) }.boxed()
     }
 
+    fn oci_tags<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Vec<String>, SourceError>> {
+        async { Ok(vec!["1.0.0".to_owned()]) }.boxed()
+    }
+
+    fn oci_metadata<'a>(
+        &'a self,
+        _: &'a str,
+        revision: &'a str,
+    ) -> BoxFuture<'a, Result<OciMetadata, SourceError>> {
+        async { Ok(OciMetadata { version: revision.to_owned(), ..OciMetadata::default() }) }.boxed()
+    }
+
     fn list_apps<'a>(
         &'a self,
         _: &'a str,
@@ -165,6 +177,11 @@ impl Control for OneObject {
 
     fn healths(&self, _: &AppKey) -> Arc<BTreeMap<ResourceKey, HealthStatus>> {
         Arc::default()
+    }
+
+    fn answered(&self, _: &Application, answer: &Object, live: &Object) -> Result<Sides, String> {
+        let (predicted, live) = (answer.clone().into_value(), live.clone().into_value());
+        Ok(Sides { predicted, live })
     }
 
     fn destination(&self, wanted: &ApplicationDestination) -> Result<Destination, String> {

@@ -6,20 +6,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::api::{
-    AppKey, Application, ApplicationDestination, ApplicationSource, ApplicationTree, HealthStatus,
-    HelmParameter, ResourceDiff, RevisionMetadata, Time,
+    AppKey, Application, ApplicationDestination, ApplicationSource, ApplicationTree, ChartDetails,
+    HealthStatus, HelmParameter, OciMetadata, ResourceDiff, RevisionMetadata, Time,
 };
 use anyhow::Context as _;
 use api_server::{
     ApiServer, Charts, Control, Destination, Details, LoginLimits, Refs, RenderRequest, Rendered,
-    SourceError, Sources, Web,
+    Sides, SourceError, Sources, Web,
 };
 use clap::Args;
 use cluster::Client;
 use controller::Controller;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use object::ResourceKey;
+use object::{Object, ResourceKey};
 use prometheus_client::registry::Registry;
 use render::tree::MemoryTree;
 use render::{
@@ -355,9 +355,36 @@ impl Sources for InProcessSources {
     fn helm_charts<'a>(&'a self, repo: &'a str) -> BoxFuture<'a, Result<Charts, SourceError>> {
         async move {
             let charts = self.sources.server.helm_charts(&RepoUrl::new(repo)).await;
-            charts.map_err(|error| SourceError {
-                message: Chain(&error).to_string(),
-                is_inaccessible: true,
+            charts.map_err(|error| unreachable(&error))
+        }
+        .boxed()
+    }
+
+    fn oci_tags<'a>(&'a self, repo: &'a str) -> BoxFuture<'a, Result<Vec<String>, SourceError>> {
+        async move {
+            let tags = self.sources.server.oci_tags(&RepoUrl::new(repo)).await;
+            tags.map_err(|error| unreachable(&error))
+        }
+        .boxed()
+    }
+
+    fn oci_metadata<'a>(
+        &'a self,
+        repo: &'a str,
+        revision: &'a str,
+    ) -> BoxFuture<'a, Result<OciMetadata, SourceError>> {
+        async move {
+            let revision = TargetRevision(revision.to_owned());
+            let known = self.sources.server.oci_metadata(&RepoUrl::new(repo), &revision).await;
+            let known = known.map_err(|error| unreachable(&error))?;
+            Ok(OciMetadata {
+                created_at: known.created_at,
+                authors: known.authors,
+                docs_url: known.docs_url,
+                source_url: known.source_url,
+                version: known.version,
+                description: known.description,
+                ..OciMetadata::default()
             })
         }
         .boxed()
@@ -403,6 +430,11 @@ impl Sources for InProcessSources {
                     details.parameters = parameters
                         .map(|(name, value)| HelmParameter { name, value, force_string: false })
                         .collect();
+                    details.about = ChartDetails {
+                        description: chart.description,
+                        home: chart.home,
+                        maintainers: chart.maintainers,
+                    };
                     details.value_files = chart.value_files;
                     details.values = chart.values;
                     details.file_parameters = chart.file_parameters;
@@ -414,6 +446,10 @@ impl Sources for InProcessSources {
         }
         .boxed()
     }
+}
+
+fn unreachable(error: &repo_server::FetchError) -> SourceError {
+    SourceError { message: Chain(error).to_string(), is_inaccessible: true }
 }
 
 fn told(error: &repo_server::SourceError) -> SourceError {
@@ -447,6 +483,10 @@ impl Control for InProcessController {
 
     fn healths(&self, app: &AppKey) -> Arc<BTreeMap<ResourceKey, HealthStatus>> {
         self.0.healths(app)
+    }
+
+    fn answered(&self, app: &Application, answer: &Object, live: &Object) -> Result<Sides, String> {
+        self.0.answered(app, answer, live)
     }
 
     fn destination(&self, wanted: &ApplicationDestination) -> Result<Destination, String> {

@@ -40,6 +40,8 @@ pub struct StoreOptions {
     pub cluster_resources: bool,
     /// Kinds that are not watched.
     pub exclusions: Exclusions,
+    /// Kinds that we may not list are not watched either, instead of being a trouble.
+    pub leaves_forbidden_alone: bool,
     /// An interrupted watch that heals within this time is not worth a word.
     pub grace: Duration,
     /// The source of jitter.
@@ -56,6 +58,7 @@ impl StoreOptions {
             namespaces: None,
             cluster_resources: false,
             exclusions: Exclusions::as_shipped(),
+            leaves_forbidden_alone: false,
             grace: Duration::from_secs(3),
             random: Randomness::of_this_process(),
         }
@@ -93,6 +96,7 @@ pub(crate) struct Shared {
     pub(crate) client: Client,
     pub(crate) lens: Lens,
     pub(crate) grace: Duration,
+    pub(crate) leaves_forbidden_alone: bool,
     pub(crate) random: Randomness,
     store: RwLock<Store>,
     discovered: RwLock<Arc<Discovered>>,
@@ -148,6 +152,7 @@ impl Cluster {
                 field_sets: FieldSets::of(options.own_manager),
             },
             grace: options.grace,
+            leaves_forbidden_alone: options.leaves_forbidden_alone,
             random: options.random,
             store: RwLock::default(),
             discovered: RwLock::new(Arc::new(discovered.unwrap_or_default())),

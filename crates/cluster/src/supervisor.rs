@@ -165,9 +165,22 @@ impl Feed {
         let kind = ApiKind::clone(&self.kind);
         let mut watch = Watch::new(client, kind, scope, Selector::everything(), random);
         loop {
-            let event = watch.next().await;
-            self.tell(event);
+            match watch.next().await {
+                RawEvent::Interrupted { is_forbidden: true, why, .. }
+                    if self.shared.leaves_forbidden_alone =>
+                {
+                    return self.leave_alone(&why);
+                }
+                event => self.tell(event),
+            }
         }
+    }
+
+    /// As if the kind were not watched at all: what an application names of it is asked for by name.
+    fn leave_alone(&self, why: &str) {
+        tracing::info!(kind = %self.kind.group_kind(), why, "not ours to watch");
+        self.shared.update(|store| store.stop_watch(self.id));
+        self.shared.note_settled();
     }
 
     fn tell(&self, event: RawEvent) {
@@ -194,7 +207,7 @@ impl Feed {
                 self.shared.update(|store| store.synced(id, version, StdInstant::now()));
                 self.shared.note_settled();
             }
-            RawEvent::Interrupted { why, kind_is_gone } => self.interrupted(why, kind_is_gone),
+            RawEvent::Interrupted { why, kind_is_gone, .. } => self.interrupted(why, kind_is_gone),
         }
     }
 

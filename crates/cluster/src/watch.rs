@@ -163,6 +163,7 @@ pub(crate) enum RawEvent {
     Interrupted {
         why: String,
         kind_is_gone: bool,
+        is_forbidden: bool,
     },
 }
 
@@ -324,7 +325,8 @@ impl Watch {
         let wait = self.backoff.failed(doubt.needs_change());
         self.not_before = Some(Instant::now() + wait);
         tracing::debug!(kind = %self.kind.group_kind(), why, ?wait, "watch interrupted");
-        Some(RawEvent::Interrupted { why, kind_is_gone: doubt.kind_is_gone() })
+        let (kind_is_gone, is_forbidden) = (doubt.kind_is_gone(), doubt.is_forbidden());
+        Some(RawEvent::Interrupted { why, kind_is_gone, is_forbidden })
     }
 
     async fn read_page(&mut self, token: Option<String>) -> Result<(), Doubt> {
@@ -421,6 +423,10 @@ impl Doubt {
 
     fn kind_is_gone(&self) -> bool {
         self.refusal().is_some_and(|it| it.code == 404)
+    }
+
+    fn is_forbidden(&self) -> bool {
+        self.refusal().is_some_and(|it| it.code == 403)
     }
 
     /// Is it useless to ask again soon?

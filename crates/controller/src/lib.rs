@@ -153,16 +153,6 @@ impl Controller {
 
     /// Works until shutdown; what is under way is finished.
     pub async fn run(&self, shutdown: &Shutdown) {
-        let own = self.destinations.all();
-        let ready = async {
-            for destination in &own {
-                destination.cluster.ready().await;
-            }
-        };
-        if shutdown.or_end(ready).await.is_none() {
-            return;
-        }
-        drop(own);
         tokio::join!(
             shutdown.or_end(self.events.write(&self.control_plane)),
             shutdown.or_end(watch::settings(self)),
@@ -171,8 +161,24 @@ impl Controller {
             shutdown.or_end(watch::applications(self)),
             shutdown.or_end(watch::live_objects(self)),
             poll::poll(self, shutdown),
-            self.queue.work(self.options.workers, shutdown, |key, level| self.pass(key, level)),
+            self.work(shutdown),
         );
+    }
+
+    /// Looks at the Applications that ask for it, once their cluster has been seen.
+    async fn work(&self, shutdown: &Shutdown) {
+        let own = self.destinations.all();
+        let ready = async {
+            for destination in &own {
+                destination.cluster.ready().await;
+            }
+        };
+        if shutdown.or_end(ready).await.is_some() {
+            drop(own);
+            self.queue
+                .work(self.options.workers, shutdown, |key, level| self.pass(key, level))
+                .await;
+        }
     }
 
     /// Have the projects and every kind of our own cluster been listed once?

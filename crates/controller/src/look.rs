@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use api::{
     AppProjectSpec, Application, ApplicationSource, SourceIntegrity, SourceIntegrityGit,
@@ -114,6 +114,7 @@ impl At {
 
 /// Renders, observes and compares.
 pub(crate) async fn look(controller: &Controller, app: &Application, at: &At) -> Seen {
+    let began = Instant::now();
     let mut seen = Seen {
         revisions: Vec::new(),
         source_types: Vec::new(),
@@ -163,8 +164,10 @@ pub(crate) async fn look(controller: &Controller, app: &Application, at: &At) ->
     seen.findings.extend(unreadable);
     seen.facts = facts(controller, app, Some(&cluster), &seen.want);
     seen.cluster = Some(cluster);
+    let rendered_after = began.elapsed();
     observe_and_compare(controller, &mut seen, rendered).await;
     look_for_orphans(controller, app, &mut seen);
+    tracing::debug!(app = %app.key(), took = ?began.elapsed(), ?rendered_after, "looked");
     seen
 }
 
@@ -178,9 +181,26 @@ fn look_for_orphans(controller: &Controller, app: &Application, seen: &mut Seen)
 
 /// Looks at the cluster's side again, after something was written to it.
 pub(crate) async fn look_again(controller: &Controller, app: &Application, seen: &mut Seen) {
+    let began = Instant::now();
     seen.findings.clear();
     observe_and_compare(controller, seen, true).await;
     look_for_orphans(controller, app, seen);
+    tracing::debug!(app = %app.key(), took = ?began.elapsed(), "looked again");
+}
+
+/// Looks again after a sync of what was seen `there`. What the Application is compared
+/// with may be something else since.
+pub(crate) async fn look_back(
+    controller: &Controller,
+    app: &Application,
+    seen: &mut Seen,
+    there: &Seen,
+) {
+    if there.is_local || seen.is_local {
+        *seen = look(controller, app, &At::compared(app, Level::Polled)).await;
+    } else {
+        look_again(controller, app, seen).await;
+    }
 }
 
 async fn observe_and_compare(controller: &Controller, seen: &mut Seen, rendered: bool) {

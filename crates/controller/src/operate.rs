@@ -16,8 +16,7 @@ use object::ResourceKey;
 
 use crate::Controller;
 use crate::health::KindRules;
-use crate::level::Level;
-use crate::look::{At, Seen, live_objects, look, look_again};
+use crate::look::{Seen, live_objects, look, look_again, look_back};
 use crate::perform::perform;
 use crate::terms;
 
@@ -62,11 +61,7 @@ pub(crate) async fn advance(
         return Some(controller.now() + BLIND_RETRY);
     }
     let wake_at = sync(controller, stored, app, &mut there, state).await;
-    if there.is_local || seen.is_local {
-        *seen = look(controller, app, &At::compared(app, Level::Polled)).await;
-    } else {
-        look_again(controller, app, seen).await;
-    }
+    look_back(controller, app, seen, &there).await;
     wake_at
 }
 
@@ -101,6 +96,7 @@ async fn sync(
         return None;
     }
     let plan = plan(comparison, &options);
+    terms::admit_drift(app, comparison);
     let progress = progress_of(&state);
     record(app, &mut state, &plan, &progress, &seen.revisions);
     app.status.operation_state = Some(state.clone());

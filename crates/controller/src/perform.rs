@@ -1,5 +1,7 @@
 //! Does to the cluster what a step says.
 
+use std::time::Instant;
+
 use api::names::FINALIZER_HOOK;
 use cluster::{
     ApplyError, Cluster, DeleteOptions, Effect, Propagation, Validation, Way, WriteOptions,
@@ -18,7 +20,8 @@ pub(crate) async fn perform(
     moves: &[Move<'_>],
     dry_run: bool,
 ) -> Vec<(TaskId, Outcome)> {
-    stream::iter(moves)
+    let began = Instant::now();
+    let done: Vec<_> = stream::iter(moves)
         .map(|movement| async move {
             match movement {
                 Move::Check(task) => Some(check(cluster, task).await),
@@ -31,7 +34,9 @@ pub(crate) async fn perform(
         .buffer_unordered(controller.options.parallel_writes)
         .filter_map(|done| async { done })
         .collect()
-        .await
+        .await;
+    tracing::debug!(moves = moves.len(), took = ?began.elapsed(), "performed");
+    done
 }
 
 async fn apply(

@@ -17,7 +17,7 @@ use object::GroupKind;
 use render::tracking::{Tracking, TrackingMethod};
 use settings::Settings as All;
 use settings::clusters::ClusterSettings;
-use settings::resources::{EVERY_KIND, IgnoreStatus, Resources};
+use settings::resources::{EVERY_KIND, IgnoreStatus, Resources, RespectRbac};
 
 use crate::destinations::instance_of;
 
@@ -90,6 +90,7 @@ impl Settings {
         let tracking = self.tracking.clone();
         StoreOptions {
             exclusions: self.exclusions_of(server),
+            leaves_forbidden_alone: self.resources.respect_rbac != RespectRbac::Off,
             ..StoreOptions::new(move |object: &Tagged<'_>| instance_of(object, &tracking))
         }
     }

@@ -9,8 +9,9 @@ use api::{
     AppKey, Application, ApplicationDestination, ApplicationTree, HealthStatus, ResourceDiff,
 };
 use engine::diff::hide::hide_secrets;
+use engine::diff::server_side::Webhooks;
 use engine::marks::{Role, role};
-use engine::{Finding, Sides, diff};
+use engine::{CompareSettings, Comparing, Finding, Sides, diff};
 use object::{Object, ResourceKey};
 use serde_json::Value;
 
@@ -56,6 +57,24 @@ impl Controller {
     pub async fn compared(&self, app: &Application) -> State {
         let seen = look(self, app, &At::compared(app, Level::Live)).await;
         State { resources: managed(&seen), revisions: seen.revisions, findings: seen.findings }
+    }
+
+    /// What a dry run's `answer` would change of a live object of the Application, in its terms.
+    ///
+    /// # Errors
+    /// When the answer cannot be interpreted, in words for the user.
+    pub fn answered(
+        &self,
+        app: &Application,
+        answer: &Object,
+        live: &Object,
+    ) -> Result<Sides, String> {
+        let settings = self.settings();
+        let asking = CompareSettings { asks_server: true, ..settings.comparing.clone() };
+        let (comparing, _) = Comparing::of(app, &asking);
+        let webhooks = comparing.asks_server.unwrap_or(Webhooks::Ignored);
+        let sides = diff::answered_sides(answer, live, webhooks, &comparing);
+        sides.map_err(|error| error.to_string())
     }
 
     /// The resource tree of an Application.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::{Application, OperationState};
-use engine::SyncOptions;
 use engine::operation::pinned_revisions;
+use engine::{Compared, Comparison, SyncOptions};
 use jiff::{SignedDuration, Timestamp};
 use object::{GroupKind, Object, ResourceKey};
 
@@ -68,6 +68,14 @@ pub(crate) fn options(
     }
     options.objections = objections(seen, &options);
     options
+}
+
+/// An Application that is about to be changed does not say Synced meanwhile.
+pub(crate) fn admit_drift(app: &mut Application, comparison: &Comparison) {
+    let sync = &mut app.status.sync;
+    if sync.status == "Synced" && comparison.items.values().any(Compared::counts_as_out_of_sync) {
+        sync.status = "OutOfSync".into();
+    }
 }
 
 /// What the project has against the objects that the sync would write.

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use api::names;
 use object::{GroupKind, GroupVersionKind, Object, ResourceKey};
 
 use crate::diff::{self, Comparing, Difference};
@@ -226,7 +227,7 @@ pub fn questions(
         let key = scoped_key(object, facts);
         let live = live.get(&key)?;
         let mut object = object.clone();
-        place(&mut object, &key);
+        place(&mut object, &key, facts);
         (!diff::is_settled(&object, live, comparing)).then_some((key, object))
     });
     unsettled.collect()
@@ -281,7 +282,7 @@ fn sort_by_role(
     let mut repeated = BTreeMap::<ResourceKey, usize>::new();
     for mut object in want {
         let key = scoped_key(&object, facts);
-        place(&mut object, &key);
+        place(&mut object, &key, facts);
         match marks::role(&object) {
             Role::Bystander => {}
             Role::Hook(_) => hooks.push(object),
@@ -304,13 +305,31 @@ fn sort_by_role(
 }
 
 /// Gives the object the namespace that it is compared and applied in.
-fn place(object: &mut Object, key: &ResourceKey) {
+fn place(object: &mut Object, key: &ResourceKey, facts: &Facts) {
     if !key.namespace.is_empty() {
         object.set_namespace(&key.namespace);
-    } else if let Some(metadata) = object.fields_mut().get_mut("metadata")
+        return;
+    }
+    let stated = object.namespace().to_owned();
+    if let Some(metadata) = object.fields_mut().get_mut("metadata")
         && let Some(metadata) = metadata.as_object_mut()
     {
         metadata.remove("namespace");
+    }
+    if !stated.is_empty() {
+        track_without(&stated, object, key, facts);
+    }
+}
+
+/// An object of the cluster as a whole is tracked by the destination's namespace,
+/// whatever namespace its manifest states.
+fn track_without(stated: &str, object: &mut Object, key: &ResourceKey, facts: &Facts) {
+    let id = |namespace: &str| {
+        let ResourceKey { group, kind, name, .. } = key;
+        format!("{}:{group}/{kind}:{namespace}/{name}", facts.instance)
+    };
+    if object.annotation(names::ANNOTATION_TRACKING_ID) == Some(id(stated).as_str()) {
+        object.set_annotation(names::ANNOTATION_TRACKING_ID, &id(&facts.destination_namespace));
     }
 }
 
@@ -476,6 +495,23 @@ mod tests {
     #[test]
     fn what_git_no_longer_holds_is_extra() {
         check(config_map("a", "app:/ConfigMap:web/a"), &[Verdict::OutOfSync(vec![])]);
+    }
+
+    #[test]
+    fn an_object_of_the_cluster_is_tracked_by_the_destination_whatever_it_states() {
+        let namespace = |stated: &str, tracked: &str| {
+            object(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {
+                "name": "n", "namespace": stated,
+                "annotations": {"argocd.argoproj.io/tracking-id": format!("app:/Namespace:{tracked}/n")},
+            }}))
+        };
+        let want = vec![namespace("one", "one"), namespace("two", "two")];
+        let (comparison, _) = compared(want, vec![]);
+        let wanted: Vec<&Object> =
+            comparison.items.values().filter_map(|it| it.pair.want()).collect();
+        let ids: Vec<_> =
+            wanted.iter().map(|it| it.annotation(names::ANNOTATION_TRACKING_ID)).collect();
+        assert_eq!(ids, [Some("app:/Namespace:web/n")]);
     }
 
     #[test]

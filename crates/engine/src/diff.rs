@@ -269,7 +269,10 @@ impl Comparing {
         if is_definition || live.label(label).unwrap_or_default().is_empty() {
             return;
         }
-        if let Some(id) = want.annotation(names::ANNOTATION_TRACKING_ID) {
+        // One that another application left behind is a difference to be mended.
+        let was_tracked_by_label =
+            live.annotation(names::ANNOTATION_TRACKING_ID).unwrap_or_default().is_empty();
+        if was_tracked_by_label && let Some(id) = want.annotation(names::ANNOTATION_TRACKING_ID) {
             live.set_annotation(names::ANNOTATION_TRACKING_ID, id);
         }
         if want.label(label).unwrap_or_default().is_empty() {

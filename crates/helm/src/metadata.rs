@@ -127,7 +127,10 @@ impl Reader<'_> {
 
 impl Metadata {
     /// Reads Chart.yaml.
-    pub(crate) fn parse(text: &[u8]) -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// When it is no mapping, or a field has the wrong type, in Helm's words.
+    pub fn parse(text: &[u8]) -> Result<Self, String> {
         let map = yaml::parse_mapping(text, "v2.Metadata")?;
         let mut reader = Reader { map: &map, type_name: "Metadata", problem: None };
         let mut metadata = Self {

@@ -53,6 +53,12 @@ pub struct HelmDetails {
     pub parameters: BTreeMap<String, String>,
     /// Those of the source.
     pub file_parameters: Vec<HelmFileParameter>,
+    /// What the chart is for.
+    pub description: String,
+    /// Its home page.
+    pub home: String,
+    /// Who looks after it: `name <address>`.
+    pub maintainers: Vec<String>,
 }
 
 /// What a kustomization offers.
@@ -72,7 +78,10 @@ pub(crate) fn of_chart(chart: &ChartSource<'_>) -> Result<HelmDetails, RenderErr
             value_files.push(below.as_str().to_owned());
         }
     })?;
-    let values = chart_values(chart)?;
+    let values = text_in(chart, "values.yaml")?;
+    let about = text_in(chart, "Chart.yaml")?;
+    let about = helm::Metadata::parse(about.as_bytes())
+        .map_err(|problem| RenderError::Helm { path: chart.path.clone(), problem })?;
     let chosen = chart.shelves().value_files(&helm.value_files, helm.ignore_missing_value_files)?;
     let mut parameters = BTreeMap::new();
     let texts = [("values.yaml".to_owned(), values.clone().into_bytes())];
@@ -85,11 +94,27 @@ pub(crate) fn of_chart(chart: &ChartSource<'_>) -> Result<HelmDetails, RenderErr
         })?;
         flatten(&parsed, String::new(), &mut parameters);
     }
-    Ok(HelmDetails { value_files, values, parameters, file_parameters: helm.file_parameters })
+    Ok(HelmDetails {
+        value_files,
+        values,
+        parameters,
+        file_parameters: helm.file_parameters,
+        maintainers: about.maintainers.iter().map(shown).collect(),
+        description: about.description,
+        home: about.home,
+    })
 }
 
-fn chart_values(chart: &ChartSource<'_>) -> Result<String, RenderError> {
-    let file = chart.path.child("values.yaml");
+fn shown(maintainer: &helm::Maintainer) -> String {
+    match maintainer.email.as_str() {
+        "" => maintainer.name.clone(),
+        email => format!("{} <{email}>", maintainer.name).trim_matches(' ').to_owned(),
+    }
+}
+
+/// The text of a file of the chart; empty where there is none.
+fn text_in(chart: &ChartSource<'_>, name: &str) -> Result<String, RenderError> {
+    let file = chart.path.child(name);
     let Some((target, entry)) = tree::resolve(chart.tree, &file)? else {
         return Ok(String::new());
     };

@@ -11,7 +11,7 @@ use render::{
 
 fn tree() -> MemoryTree {
     MemoryTree::new()
-        .file("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n")
+        .file("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\ndescription: a web\nhome: https://web.example\nmaintainers: [{name: Ann, email: ann@web.example}, {name: Bob}, {email: nobody@web.example}]\n")
         .file("web/values.yaml", "image: {tag: v1}\nports: [80, {name: http}]\nactive: true\nnone: ~\nempty: {}\n")
         .file("web/values-prod.yml", "image: {tag: v2}\n")
         .file("web/sub/my-values.yaml", "")
@@ -43,6 +43,15 @@ fn a_chart_offers_its_value_files_and_every_single_value() {
         ["active=true", "image.tag=v2", "none=<nil>", "ports[0]=80", "ports[1].name=http"]
     );
     assert!(helm.values.starts_with("image: {tag: v1}"));
+}
+
+#[test]
+fn a_chart_says_what_it_is_and_who_looks_after_it() {
+    let SourceDetails::Helm(helm) = ask(r#"{"repoURL":"r","path":"web"}"#) else {
+        panic!("a chart");
+    };
+    assert_eq!((helm.description.as_str(), helm.home.as_str()), ("a web", "https://web.example"));
+    assert_eq!(helm.maintainers, ["Ann <ann@web.example>", "Bob", "<nobody@web.example>"]);
 }
 
 #[test]

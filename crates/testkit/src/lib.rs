@@ -8,3 +8,4 @@ pub mod git;
 pub mod kustomize;
 pub mod oidc;
 pub mod registry;
+pub mod truth;

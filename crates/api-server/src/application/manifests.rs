@@ -128,7 +128,9 @@ pub(crate) async fn chart_details(
     if source.chart.is_empty() {
         return Err(Status::unknown(format!("no chart found for application: {}", query.name)));
     }
-    Err(Status::unimplemented("Helm repositories are not supported yet"))
+    let source = ApplicationSource { target_revision: query.revision, ..source };
+    let details = call.server.ports.sources.details(&source).await;
+    Ok(details.map_err(|error| Status::unknown(error.message))?.about)
 }
 
 pub(crate) async fn oci_metadata(
@@ -136,8 +138,10 @@ pub(crate) async fn oci_metadata(
     query: RevisionMetadataQuery,
 ) -> Result<OciMetadata, Status> {
     let app = asked(&call, &query).await?;
-    source(&app, &query)?;
-    Err(Status::unimplemented("OCI repositories are not supported yet"))
+    let source = source(&app, &query)?;
+    let sources = &call.server.ports.sources;
+    let known = sources.oci_metadata(&source.repo_url, &query.revision).await;
+    known.map_err(|error| Status::unknown(error.message))
 }
 
 async fn asked(call: &Call, query: &RevisionMetadataQuery) -> Result<Application, Status> {

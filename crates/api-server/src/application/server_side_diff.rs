@@ -21,7 +21,8 @@ pub(crate) async fn diff(
     let namespace = query.app_namespace.as_deref();
     let app = find(&call, &query.app_name, namespace, query.project.as_deref()).await?;
     let live = live_objects(&call, &app, &query.live_resources).await?;
-    let destination = call.server.ports.control.destination(&app.spec.destination);
+    let control = &call.server.ports.control;
+    let destination = control.destination_of(&app);
     let destination = destination
         .map_err(|why| Status::unknown(format!("error getting destination cluster: {why}")))?;
     let mut answer = ApplicationServerSideDiffResponse::default();
@@ -46,6 +47,16 @@ pub(crate) async fn diff(
             }
         };
         let named = query.live_resources.get(index).cloned().unwrap_or_default();
+        let (live, predicted) = match (live, predicted) {
+            (Some(live), Some(answer)) => {
+                let sides = control.answered(&app, &answer, &live);
+                let sides = sides.map_err(|why| {
+                    Status::unknown(format!("error performing state diffs: {why}"))
+                })?;
+                (Object::from_value(sides.live).ok(), Object::from_value(sides.predicted).ok())
+            }
+            either => either,
+        };
         let item = compared(&Mask::of(&call), named, live, predicted);
         answer.modified |= item.modified;
         answer.items.push(item);

@@ -3,11 +3,16 @@
 //! has to restart anything.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::json;
 use testkit::git::Repo;
+use testkit::truth::{Checker, lies_now};
 
 use crate::world::{World, config_map, deployment, shared};
+
+/// A status may be wrong for this long: nobody hears of everything at once.
+const NOBODY_IS_FASTER: Duration = Duration::from_secs(5);
 
 #[tokio::test]
 async fn killed_in_the_middle_of_a_sync_it_goes_on_where_it_was() {
@@ -62,6 +67,7 @@ async fn an_api_server_that_goes_away_is_not_taken_for_an_empty_cluster() {
     repo.commit(&[("app/m.yaml", &config_map("m", "version", "1"))]);
     it.create(&it.automated(&repo)).await;
     it.until_synced().await;
+    let checker = Checker::start(world.cluster.kubectl_path(), NOBODY_IS_FASTER);
 
     world.cluster.stop_api_server();
     let second = repo.commit(&[("app/m.yaml", &config_map("m", "version", "2"))]);
@@ -75,6 +81,25 @@ async fn an_api_server_that_goes_away_is_not_taken_for_an_empty_cluster() {
         it.is_some_and(|it| it.text(&["data", "version"]) == Some("2"))
     })
     .await;
+    assert_eq!(checker.lies(), []);
+}
+
+/// Proves the checker, not the product.
+#[tokio::test]
+async fn a_status_that_nobody_keeps_true_is_noticed() {
+    let world = World::new();
+    world.start_product();
+    let it = world.test("stale").await;
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &config_map("m", "version", "1"))]);
+    it.create(&it.automated(&repo)).await;
+    it.until_synced().await;
+    let lies = || lies_now(world.cluster.kubectl_path());
+    assert_eq!(lies(), []);
+    world.kill_product();
+    it.patch("v1", "ConfigMap", "m", &json!({"data": {"version": "drifted"}})).await;
+    let told: Vec<String> = lies().into_iter().map(|it| it.app).collect();
+    assert_eq!(told, ["stale"]);
 }
 
 #[tokio::test]

@@ -1,8 +1,10 @@
 //! Apply and delete.
 
+use std::collections::BTreeSet;
+
 use cluster::{
     ApplyError, ApplyOptions, Client, Cluster, DeleteError, DeleteOptions, Deleted, Disposition,
-    Effect, Propagation,
+    Effect, Propagation, StoreOptions,
 };
 use object::Object;
 use serde_json::{Value, json};
@@ -176,6 +178,38 @@ fn who_may_not_is_told_who_may_not_what() {
         nobody.ready().await;
         let live = nobody.live("x", &[place.key("a")]);
         assert_eq!(live.unverified.len(), 1, "{:?}", live.unverified);
+        assert!(nobody.health().trouble.is_some());
+    });
+}
+
+#[test]
+fn what_may_not_be_listed_can_be_left_alone_and_is_asked_for_by_name() {
+    run(async {
+        let place = Place::new("left-alone").await;
+        let nobody = access(&kubeconfig()).await.impersonating("nobody", &[]);
+        let options = StoreOptions { leaves_forbidden_alone: true, ..options() };
+        let nobody = Cluster::start(&nobody, options).await.expect("anyone may discover");
+        nobody.ready().await;
+        assert_eq!(nobody.health().trouble, None);
+        let live = nobody.live("x", &[place.key("a")]);
+        assert_eq!(live.unverified, []);
+        assert_eq!(live.unknown, BTreeSet::from([place.key("a")]));
+    });
+}
+
+#[test]
+fn who_acts_as_another_has_the_rights_of_that_one_and_sees_with_its_own() {
+    run(async {
+        let place = Place::new("acting").await;
+        apply(&place.cluster, place.map("a", Some("acting"), "1")).await;
+        let nobody = place.cluster.acting_as("nobody").expect("a name");
+        assert_eq!(values(&nobody.live("acting", &[])), [("a".to_owned(), "1".to_owned())]);
+        let map = object(place.map("a", Some("acting"), "2"));
+        let error = nobody.apply(&map, &ApplyOptions::default()).await.expect_err("forbidden");
+        assert!(error.to_string().contains("User \"nobody\" cannot patch"), "{error}");
+        let error = nobody.delete(&place.key("a"), &in_background()).await.expect_err("forbidden");
+        assert!(error.in_one_line().contains("User \"nobody\" cannot delete"), "{error}");
+        assert!(place.cluster.acting_as("no\nbody").is_none());
     });
 }
 

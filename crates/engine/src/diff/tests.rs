@@ -190,6 +190,14 @@ fn a_live_object_that_still_has_the_label_is_taken_for_tracked() {
         ..Comparing::default()
     };
     check_with(&comparing, &want, &live, &[]);
+    // What another application left behind must be mended.
+    live.set_annotation(names::ANNOTATION_TRACKING_ID, "old-app:/ConfigMap:web/m");
+    check_with(
+        &comparing,
+        &want,
+        &live,
+        &["/metadata/annotations/argocd.argoproj.io~1tracking-id"],
+    );
 }
 
 #[test]
