@@ -4,6 +4,10 @@
 //! program if `KUSTOMIZE` names one (`cargo xtask oracle kustomize --bench`
 //! does), the time of large builds of growing size, which should grow with the
 //! number of resources, and what several threads gain.
+//!
+//! `cargo bench -p kustomize -- times 1 1000` builds the tree of 1,000 resources
+//! once and measures nothing, `times 100 12` the small overlay a hundred times:
+//! for tools that count instructions, which are the same on a busy machine.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![allow(
@@ -19,6 +23,11 @@ use std::time::{Duration, Instant};
 use kustomize::{Files as _, MemoryFiles, NoRemote, Options, Overrides, build};
 
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip_while(|it| it != "times").collect();
+    if let [_, times, resources, ..] = arguments.as_slice() {
+        let number = |text: &str| text.parse().expect("a number");
+        return repeat(number(times), number(resources));
+    }
     let small = overlay(12, 3, 0);
     let ours = small_builds(&small);
     println!("base of 12 resources, overlay with 3 patches, images and labels: {ours:.0} builds/s");
@@ -39,6 +48,13 @@ fn main() {
         println!("{count} resources, 50 patches, 20 replacements: {time:.1?}, {each:.1?} each");
     }
     at_once(&small);
+}
+
+fn repeat(times: usize, resources: usize) {
+    let tree = if resources < 100 { overlay(resources, 3, 0) } else { overlay(resources, 50, 20) };
+    for _ in 0..times {
+        run(&tree);
+    }
 }
 
 /// What this thread has been on a core, where the system tells it: beside other
