@@ -20,7 +20,7 @@ use crate::target::{Accumulated, Shared, Target};
 use crate::transform::labels::MapTransformer;
 use crate::transform::metadata_labels;
 use crate::transform::replacements::Copies;
-use crate::yaml::json::to_value;
+use crate::yaml::json::into_value;
 
 const LOCAL_CONFIG: &str = "config.kubernetes.io/local-config";
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
@@ -99,15 +99,15 @@ pub fn build(
     drop_local(&mut resources, &shared.schemas)?;
     match (sort_options, options.reorder) {
         (Some(sort_options), _) => {
-            sort::sort(resources.as_mut(), &sort_options, &shared.schemas.scopes)?;
+            sort::sort(resources.as_mut(), &sort_options)?;
         }
         (None, Reorder::Legacy) => {
-            sort::sort_by_default(resources.as_mut(), &shared.schemas.scopes);
+            sort::sort_by_default(resources.as_mut());
         }
         (None, Reorder::None) => {}
     }
     metadata.finish(&mut resources)?;
-    let mut output = print_all(&resources, options.limits.output)?;
+    let mut output = print_all(resources, options.limits.output)?;
     output.warnings = shared.warnings;
     Ok(output)
 }
@@ -177,14 +177,14 @@ fn drop_local(resources: &mut Resources, schemas: &Schemas) -> Result<()> {
     resources.check_ids(&schemas.scopes)
 }
 
-fn print_all(resources: &Resources, limit: usize) -> Result<Output> {
+fn print_all(resources: Resources, limit: usize) -> Result<Output> {
     let mut output = Output::default();
-    for resource in resources.iter() {
+    for resource in resources.into_list() {
         if !output.text.is_empty() {
             output.text.push_str("---\n");
         }
-        let value = to_value(&resource.node)
-            .context(|| format!("printing {}", resource.id(&Scopes::default())))?;
+        let id = resource.id(&Scopes::default());
+        let value = into_value(resource.node).context(|| format!("printing {id}"))?;
         output.text.push_str(&gocompat::yaml::from_value(&value));
         if output.text.len() > limit {
             return Err(BuildError::TooLarge(Limit::Output(limit)));

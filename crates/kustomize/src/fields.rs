@@ -1,5 +1,7 @@
 //! Applying a change to every field that a [`FieldSpec`] names.
 
+use std::collections::BTreeMap;
+
 use crate::error::{Context as _, Result, invalid};
 use crate::kustomization::parts::FieldSpec;
 use crate::resource::id::{Gvk, ResourceId, selects, split_api_version};
@@ -95,6 +97,7 @@ fn walk_field(
         Create::As(_) => Some(Kind::Mapping),
     };
     let found = match kind {
+        None if is_plain(name) => Ok(node.field_mut(name)),
         None => lookup_mut(node, &[name]),
         Some(kind) => lookup_or_create(node, &[name], kind),
     };
@@ -108,6 +111,38 @@ fn walk_field(
         };
     }
     walk(field, rest, create, change)
+}
+
+/// Is it the name of a field, and cannot be an index, an element or a wildcard?
+fn is_plain(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    bytes.first().is_some_and(u8::is_ascii_alphabetic)
+        && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
+}
+
+/// What was found out about the kinds of a build, once for each.
+#[derive(Debug)]
+pub(crate) struct ByKind<T> {
+    /// By apiVersion, then by kind.
+    found: BTreeMap<String, BTreeMap<String, T>>,
+}
+
+impl<T> Default for ByKind<T> {
+    fn default() -> Self {
+        Self { found: BTreeMap::new() }
+    }
+}
+
+impl<T> ByKind<T> {
+    /// What is known about the kind, or what `find` finds out.
+    pub(crate) fn get(&mut self, api_version: &str, kind: &str, find: impl FnOnce(Gvk) -> T) -> &T {
+        let is_known = self.found.get(api_version).is_some_and(|kinds| kinds.contains_key(kind));
+        if !is_known {
+            let kinds = self.found.entry(api_version.to_owned()).or_default();
+            kinds.insert(kind.to_owned(), find(Gvk::parse(api_version, kind)));
+        }
+        &self.found[api_version][kind]
+    }
 }
 
 /// Replaces a scalar, keeping its style.

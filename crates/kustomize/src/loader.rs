@@ -177,7 +177,7 @@ impl<'w> Loader<'w> {
         let fetched =
             self.world.remote.repository(&base).map_err(|error| remote(&base.url, error))?;
         let tree = Tree::Fetched(fetched);
-        let root = confirmed_directory(&tree, "", &base.path)?;
+        let root = directory_of_base(&tree, &base.path)?;
         self.world.trees.set(self.world.trees.get() + 1);
         Ok(Rc::new(Self {
             world: self.world,
@@ -276,6 +276,24 @@ fn is_at_or_below(path: &str, ancestor: &str) -> bool {
     ancestor.is_empty()
         || path == ancestor
         || path.strip_prefix(ancestor).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// The directory of a repository that is a base. Kustomize has other words here
+/// than for directories beside the kustomization.
+fn directory_of_base(tree: &Tree<'_>, path: &str) -> Result<String> {
+    let files = tree.files();
+    let Some(real) = files.real_path(path) else {
+        return Err(invalid(format!("'{}' doesn't exist", shown(path))));
+    };
+    if files.is_dir(&real) {
+        return Ok(real);
+    }
+    if files.read(&real).is_some() {
+        let name = real.rsplit('/').next().unwrap_or_default();
+        let path = shown(path);
+        return Err(invalid(format!("'{path}' refers to file '{name}'; expecting directory")));
+    }
+    Err(invalid(format!("'{}' doesn't exist", shown(path))))
 }
 
 fn confirmed_directory(tree: &Tree<'_>, base: &str, path: &str) -> Result<String> {

@@ -139,6 +139,12 @@ impl<'s> Merger<'s> {
     }
 
     fn fields(&self, mut dest: Node, patch: Patch, schema: Option<Schema<'s>>) -> Result<Node> {
+        if let (Patch::Absent, Body::Mapping(entries)) = (&patch, &mut dest.body)
+            && are_distinct(entries)
+        {
+            self.untouched(entries, schema)?;
+            return Ok(dest);
+        }
         let is_same = matches!(patch, Patch::Same);
         let mut patch = match patch {
             Patch::Other(node) => node,
@@ -179,6 +185,21 @@ impl<'s> Merger<'s> {
             place(&mut dest, &name, value, replaced, key_style);
         }
         Ok(dest)
+    }
+
+    /// The fields of a mapping that the patch does not mention, in place: what
+    /// the loop of [`Merger::fields`] would come to, without its copies.
+    fn untouched(&self, entries: &mut Vec<(Node, Node)>, schema: Option<Schema<'s>>) -> Result<()> {
+        for (key, own) in std::mem::take(entries) {
+            let field_schema = schema.and_then(|schema| schema.field(key.text()));
+            let style = own.style;
+            match self.walk(Some(own), Patch::Absent, field_schema)? {
+                Merged::KeptNull(node) => entries.push((key, Node { style, ..node })),
+                Merged::Node { node, .. } if !node.is_null() => entries.push((key, guarded(node))),
+                Merged::Node { .. } | Merged::Cleared => {}
+            }
+        }
+        Ok(())
     }
 
     fn sequences(
@@ -224,6 +245,14 @@ impl<'s> Merger<'s> {
             }
         }
     }
+}
+
+/// Has every entry a key of its own? Where there are many, nobody looks.
+fn are_distinct(entries: &[(Node, Node)]) -> bool {
+    entries.len() <= 32
+        && entries.iter().enumerate().all(|(at, (key, _))| {
+            entries[..at].iter().all(|(before, _)| before.text() != key.text())
+        })
 }
 
 /// The kind of both sides, null aside; `None` if there is nothing else.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::Config;
 use crate::error::{Context as _, Result, invalid};
-use crate::fields::{Create, apply_to_any_kind, replace_scalar};
+use crate::fields::{ByKind, Create, apply_to_any_kind, replace_scalar};
 use crate::kustomization::parts::FieldSpec;
 use crate::resource::Resource;
 use crate::resource::id::{Gvk, ResourceId};
@@ -19,35 +19,36 @@ pub(crate) fn fix(resources: &mut Resources, config: &Config, scopes: &Scopes) -
     let candidates: Vec<Candidate> =
         resources.iter().map(|resource| Candidate::of(resource, scopes)).collect();
     let renamed = Renamed::among(&candidates);
-    for at in 0..candidates.len() {
-        let referrer = &resources.iter().as_slice()[at];
+    let mut fields_by_kind = ByKind::default();
+    for (at, referrer) in resources.as_mut().iter_mut().enumerate() {
         let subject_namespaces = subject_namespaces(referrer, scopes)?;
-        let original = referrer.original_id(scopes).gvk;
         let role = role_reference(referrer);
-        let mut node = None;
-        for reference in &config.name_references {
-            for spec in &reference.referrers {
-                if !original.is_selected_by(&spec.gvk) {
-                    continue;
-                }
-                let search = Search {
-                    candidates: &candidates,
-                    renamed: &renamed,
-                    referrer: &candidates[at],
-                    subject_namespaces: &subject_namespaces,
-                    target: &reference.target,
-                    role: role.as_ref().filter(|_| spec.path.ends_with("roleRef/name")),
-                };
-                let node =
-                    node.get_or_insert_with(|| std::mem::take(&mut resources.as_mut()[at].node));
-                search.update(node, spec)?;
-            }
-        }
-        if let Some(node) = node {
-            resources.as_mut()[at].node = node;
+        let original = referrer.history.previous.first();
+        let kind = original.map_or(referrer.kind(), |original| &original.kind);
+        let fields =
+            fields_by_kind.get(referrer.api_version(), kind, |kind| referring(&kind, config));
+        for (target, spec) in fields {
+            let search = Search {
+                candidates: &candidates,
+                renamed: &renamed,
+                referrer: &candidates[at],
+                subject_namespaces: &subject_namespaces,
+                target,
+                role: role.as_ref().filter(|_| spec.path.ends_with("roleRef/name")),
+            };
+            search.update(&mut referrer.node, spec)?;
         }
     }
     Ok(())
+}
+
+/// The fields of a kind that name others, and the kind of those.
+fn referring<'c>(kind: &Gvk, config: &'c Config) -> Vec<(&'c Gvk, &'c FieldSpec)> {
+    let references = config.name_references.iter();
+    references
+        .flat_map(|it| it.referrers.iter().map(move |spec| (&it.target, spec)))
+        .filter(|(_, spec)| kind.is_selected_by(&spec.gvk))
+        .collect()
 }
 
 /// What must be known of a resource to decide whether it is meant.

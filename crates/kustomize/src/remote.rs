@@ -111,6 +111,11 @@ struct Query {
 impl Query {
     fn parse(text: &str) -> Self {
         let mut query = Self { reference: String::new(), submodules: true };
+        let mut submodules = None;
+        // What Go cannot read says nothing at all.
+        if text.contains(';') || !has_whole_escapes(text) {
+            return query;
+        }
         let mut version = String::new();
         for pair in text.split('&') {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -118,19 +123,27 @@ impl Query {
             match name {
                 "ref" if query.reference.is_empty() => query.reference = value,
                 "version" if version.is_empty() => version = value,
-                "submodules" => match value.as_str() {
-                    "1" | "t" | "T" | "true" | "TRUE" | "True" => query.submodules = true,
-                    "0" | "f" | "F" | "false" | "FALSE" | "False" => query.submodules = false,
-                    _ => {}
-                },
+                "submodules" if submodules.is_none() => submodules = Some(value),
                 _ => {}
             }
+        }
+        if let Some("0" | "f" | "F" | "false" | "FALSE" | "False") = submodules.as_deref() {
+            query.submodules = false;
         }
         if query.reference.is_empty() {
             query.reference = version;
         }
         query
     }
+}
+
+/// Is every `%` followed by two hexadecimal digits?
+fn has_whole_escapes(text: &str) -> bool {
+    let mut parts = text.split('%');
+    parts.next();
+    parts.all(|part| {
+        part.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    })
 }
 
 fn percent_decoded(text: &str) -> String {
@@ -271,6 +284,9 @@ mod tests {
             "https://dev.azure.com/org/project/_git/repo/dir?ref=r",
             Some(("https://dev.azure.com/org/project/_git/repo", "dir", "r")),
         );
+        check("https://h.example/a/b?ref=v%2F1", Some(("https://h.example/a/b", "", "v/1")));
+        check("https://h.example/a/b?ref=v%zz", Some(("https://h.example/a/b", "", "")));
+        check("https://h.example/a/b?ref=v1;a=b", Some(("https://h.example/a/b", "", "")));
         check("file:///srv/repo", Some(("file:///srv/repo", "", "")));
         check("git::https://example.com/a/b", Some(("https://example.com/a/b", "", "")));
     }

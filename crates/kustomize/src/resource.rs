@@ -11,10 +11,10 @@ pub(crate) mod parse;
 use std::collections::BTreeMap;
 
 use crate::schema::Scopes;
-use crate::yaml::path::{PathError, lookup_or_create, set_field};
-use crate::yaml::{Kind, Node};
+use crate::yaml::path::{PathError, guarded, lookup_or_create, set_field};
+use crate::yaml::{Body, Kind, Node};
 
-use id::{Gvk, ResourceId, split_api_version};
+use id::{Gvk, IdKey, IdParts, ResourceId, effective_namespace, split_api_version};
 
 /// Annotations that Kustomize uses for its own bookkeeping and never prints.
 const BOOKKEEPING: &[&str] = &[
@@ -148,6 +148,19 @@ impl Resource {
         }
     }
 
+    /// The identity it has now, borrowed.
+    pub(crate) fn id_parts(&self) -> IdParts<'_> {
+        let (group, version) = self.group_version();
+        let (kind, name, namespace) = (self.kind(), self.name(), self.namespace());
+        IdParts { group, version, kind, name, namespace }
+    }
+
+    /// What no other resource may share with it.
+    pub(crate) fn key(&self, scopes: &Scopes) -> IdKey {
+        let id = self.id_parts();
+        IdKey::new(&id, scopes.is_cluster_scoped(self.api_version(), id.kind))
+    }
+
     /// The identity it was read with.
     pub(crate) fn original_id(&self, scopes: &Scopes) -> ResourceId {
         match self.history.previous.first() {
@@ -192,12 +205,14 @@ impl Resource {
 
     /// Notes the present identity before it changes.
     pub(crate) fn remember_id(&mut self, scopes: &Scopes) {
-        let id = self.id(scopes);
-        self.history.previous.push(PreviousId {
-            namespace: id.effective_namespace().to_owned(),
-            name: id.name,
-            kind: id.gvk.kind,
-        });
+        let kind = self.kind();
+        let is_cluster_scoped = scopes.is_cluster_scoped(self.api_version(), kind);
+        let previous = PreviousId {
+            namespace: effective_namespace(self.namespace(), is_cluster_scoped).to_owned(),
+            name: self.name().to_owned(),
+            kind: kind.to_owned(),
+        };
+        self.history.previous.push(previous);
     }
 
     pub(crate) fn set_name(&mut self, name: &str) -> Result<(), PathError> {
@@ -280,9 +295,14 @@ impl Resource {
             return Ok(());
         }
         let mut node = Node::empty(Kind::Mapping);
-        for (key, value) in map {
-            set_field(&mut node, key, Node::string(value.as_str()))?;
-        }
+        let entries = map.iter();
+        node.body = Body::Mapping(
+            entries
+                .map(|(key, value)| {
+                    (Node::untyped(key.as_str()), guarded(Node::string(value.as_str())))
+                })
+                .collect(),
+        );
         metadata.put(field, node);
         Ok(())
     }
@@ -319,6 +339,12 @@ impl Resource {
 
     /// Removes Kustomize's own annotations and prints the others as strings.
     pub(crate) fn finish_annotations(&mut self, also: &[&str]) -> Result<(), PathError> {
+        let has_none = self.node.field("metadata").is_some_and(|metadata| {
+            metadata.kind() == Kind::Mapping && metadata.field("annotations").is_none()
+        });
+        if has_none {
+            return Ok(());
+        }
         let mut annotations = self.annotations();
         annotations
             .retain(|key, _| !BOOKKEEPING.contains(&key.as_str()) && !also.contains(&key.as_str()));

@@ -21,6 +21,10 @@ pub(crate) struct Resources {
 impl Resources {
     pub(crate) fn from_list(list: Vec<Resource>, scopes: &Scopes) -> Result<Self> {
         let mut resources = Self::default();
+        if list.len() == 1 {
+            resources.items = list;
+            return Ok(resources);
+        }
         resources.append_all(list, scopes)?;
         Ok(resources)
     }
@@ -46,13 +50,13 @@ impl Resources {
     /// Adds a resource whose identity is new.
     pub(crate) fn append(&mut self, resource: Resource, scopes: &Scopes) -> Result<()> {
         let items = &self.items;
-        let keys = self.keys.get_or_insert_with(|| {
-            items.iter().map(|resource| resource.id(scopes).key()).collect()
-        });
-        let id = resource.id(scopes);
-        if !keys.insert(id.key()) {
+        let keys = self
+            .keys
+            .get_or_insert_with(|| items.iter().map(|resource| resource.key(scopes)).collect());
+        if !keys.insert(resource.key(scopes)) {
             return Err(invalid(format!(
-                "may not add resource with an already registered id: {id}"
+                "may not add resource with an already registered id: {}",
+                resource.id(scopes)
             )));
         }
         self.items.push(resource);

@@ -8,7 +8,7 @@ use regex::Regex;
 use crate::error::{Result, invalid};
 use crate::kustomization::parts::Selector;
 use crate::resource::Resource;
-use crate::resource::id::{IdParts, ResourceId, effective_namespace};
+use crate::resource::id::{ResourceId, effective_namespace};
 use crate::schema::Scopes;
 
 /// A [`Selector`] made ready.
@@ -50,10 +50,7 @@ impl SelectorMatcher {
             return Ok(false);
         }
         let (group, version) = resource.group_version();
-        if !(self.kind.matches(resource.kind())
-            && self.group.matches(group)
-            && self.version.matches(version))
-        {
+        if !self.matches_kind(group, version, resource.kind()) {
             return Ok(false);
         }
         let is_cluster_scoped = scopes.is_cluster_scoped(resource.api_version(), resource.kind());
@@ -68,13 +65,14 @@ impl SelectorMatcher {
             && (self.annotations.is_empty() || self.annotations.matches(&resource.annotations()))
     }
 
-    /// Does it choose this identity?
-    pub(crate) fn matches_id(&self, id: &IdParts<'_>) -> bool {
-        self.kind.matches(id.kind)
-            && self.group.matches(id.group)
-            && self.version.matches(id.version)
-            && self.name.matches(id.name)
-            && self.namespace.matches(id.namespace)
+    /// Does it choose this kind?
+    pub(crate) fn matches_kind(&self, group: &str, version: &str, kind: &str) -> bool {
+        self.kind.matches(kind) && self.group.matches(group) && self.version.matches(version)
+    }
+
+    /// Does it choose this name in this namespace?
+    pub(crate) fn matches_name(&self, name: &str, namespace: &str) -> bool {
+        self.name.matches(name) && self.namespace.matches(namespace)
     }
 }
 

@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use crate::error::{Result, invalid};
 use crate::kustomization::parts::{LegacyOrder, SortOptions};
 use crate::resource::Resource;
-use crate::resource::id::{Gvk, ResourceId};
-use crate::schema::Scopes;
+use crate::resource::id::{Gvk, IdParts};
 
 const FIRST: [&str; 22] = [
     "Namespace",
@@ -37,11 +36,7 @@ const FIRST: [&str; 22] = [
 const LAST: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 
 /// Sorts as the options say; `fifo` keeps the order of the files.
-pub(crate) fn sort(
-    resources: &mut Vec<Resource>,
-    options: &SortOptions,
-    scopes: &Scopes,
-) -> Result<()> {
+pub(crate) fn sort(resources: &mut Vec<Resource>, options: &SortOptions) -> Result<()> {
     match (options.order.as_str(), &options.legacy) {
         ("fifo", None) => Ok(()),
         ("fifo", Some(_)) => Err(invalid(
@@ -49,13 +44,13 @@ pub(crate) fn sort(
              'fifo', not 'legacy'",
         )),
         ("legacy", None) => {
-            sort_legacy(resources, &ranks(&FIRST, &LAST), scopes);
+            sort_legacy(resources, &ranks(&FIRST, &LAST));
             Ok(())
         }
         ("legacy", Some(LegacyOrder { first, last })) => {
             let first: Vec<&str> = first.iter().map(String::as_str).collect();
             let last: Vec<&str> = last.iter().map(String::as_str).collect();
-            sort_legacy(resources, &ranks(&first, &last), scopes);
+            sort_legacy(resources, &ranks(&first, &last));
             Ok(())
         }
         _ => Err(invalid("the field 'sortOptions.order' must be one of [fifo, legacy]")),
@@ -63,8 +58,8 @@ pub(crate) fn sort(
 }
 
 /// Sorts in the order that suits `kubectl apply`.
-pub(crate) fn sort_by_default(resources: &mut Vec<Resource>, scopes: &Scopes) {
-    sort_legacy(resources, &ranks(&FIRST, &LAST), scopes);
+pub(crate) fn sort_by_default(resources: &mut Vec<Resource>) {
+    sort_legacy(resources, &ranks(&FIRST, &LAST));
 }
 
 type Ranks<'k> = BTreeMap<&'k str, i64>;
@@ -81,59 +76,62 @@ fn ranks<'k>(first: &[&'k str], last: &[&'k str]) -> Ranks<'k> {
     ranks
 }
 
-/// The parts of an id that decide about its place, made once.
-struct SortKey {
+/// What decides about a resource's place, made once.
+struct SortKey<'r> {
     rank: i64,
-    gvk: Gvk,
+    id: IdParts<'r>,
     kind: String,
-    id: String,
+    /// Namespace and name.
+    place: String,
 }
 
-fn sort_legacy(resources: &mut Vec<Resource>, ranks: &Ranks<'_>, scopes: &Scopes) {
-    let mut keyed: Vec<(SortKey, Resource)> = resources
-        .drain(..)
-        .map(|resource| {
-            let id = resource.id(scopes);
-            let key = SortKey {
-                rank: ranks.get(id.gvk.kind.as_str()).copied().unwrap_or(0),
-                kind: kind_text(&id.gvk),
-                id: id_text(&id),
-                gvk: id.gvk,
-            };
-            (key, resource)
-        })
-        .collect();
-    keyed.sort_by(
-        |(a, _), (b, _)| {
-            if a.gvk == b.gvk { a.id.cmp(&b.id) } else { compare_kinds(a, b) }
-        },
-    );
-    resources.extend(keyed.into_iter().map(|(_, resource)| resource));
+impl<'r> SortKey<'r> {
+    fn of(resource: &'r Resource, ranks: &Ranks<'_>) -> Self {
+        let id = resource.id_parts();
+        Self {
+            rank: ranks.get(id.kind).copied().unwrap_or(0),
+            kind: kind_text(id.group, id.version, id.kind),
+            place: [or(id.namespace, "~X"), "|", or(id.name, "~N")].concat(),
+            id,
+        }
+    }
+
+    fn gvk(&self) -> [&'r str; 3] {
+        [self.id.kind, self.id.group, self.id.version]
+    }
 }
 
-fn compare_kinds(a: &SortKey, b: &SortKey) -> Ordering {
+fn sort_legacy(resources: &mut Vec<Resource>, ranks: &Ranks<'_>) {
+    let keys: Vec<SortKey<'_>> =
+        resources.iter().map(|resource| SortKey::of(resource, ranks)).collect();
+    let mut order: Vec<usize> = (0..keys.len()).collect();
+    order.sort_by(|a, b| {
+        let (a, b) = (&keys[*a], &keys[*b]);
+        if a.gvk() == b.gvk() { a.place.cmp(&b.place) } else { compare_kinds(a, b) }
+    });
+    drop(keys);
+    let mut unsorted: Vec<Option<Resource>> = resources.drain(..).map(Some).collect();
+    resources.extend(order.into_iter().filter_map(|at| unsorted[at].take()));
+}
+
+fn compare_kinds(a: &SortKey<'_>, b: &SortKey<'_>) -> Ordering {
     if a.rank != b.rank {
         return a.rank.cmp(&b.rank);
     }
     // The Namespace of the core group comes before kinds of the same name.
-    let are_namespaces = a.gvk.kind == "Namespace" && b.gvk.kind == "Namespace";
-    if are_namespaces && (a.gvk.group.is_empty() || b.gvk.group.is_empty()) {
+    let are_namespaces = a.id.kind == "Namespace" && b.id.kind == "Namespace";
+    if are_namespaces && (a.id.group.is_empty() || b.id.group.is_empty()) {
         return b.kind.cmp(&a.kind);
     }
     a.kind.cmp(&b.kind)
 }
 
-fn kind_text(gvk: &Gvk) -> String {
-    let or = |part: &'_ str, placeholder: &'static str| {
-        if part.is_empty() { placeholder.to_owned() } else { part.to_owned() }
-    };
-    format!("{}_{}_{}", or(&gvk.group, "~G"), or(&gvk.version, "~V"), or(&gvk.kind, "~K"))
+fn kind_text(group: &str, version: &str, kind: &str) -> String {
+    [or(group, "~G"), "_", or(version, "~V"), "_", or(kind, "~K")].concat()
 }
 
-fn id_text(id: &ResourceId) -> String {
-    let namespace = if id.namespace.is_empty() { "~X" } else { &id.namespace };
-    let name = if id.name.is_empty() { "~N" } else { &id.name };
-    format!("{}|{namespace}|{name}", id.gvk)
+fn or<'t>(part: &'t str, placeholder: &'static str) -> &'t str {
+    if part.is_empty() { placeholder } else { part }
 }
 
 /// The order of kinds in field tables.
@@ -147,5 +145,6 @@ pub(crate) fn legacy_order(a: &Gvk, b: &Gvk) -> Ordering {
                 .map_or(0, |at| i64::try_from(at).unwrap_or(0) + 1)
         }
     };
-    rank(&a.kind).cmp(&rank(&b.kind)).then_with(|| kind_text(a).cmp(&kind_text(b)))
+    let text = |gvk: &Gvk| kind_text(&gvk.group, &gvk.version, &gvk.kind);
+    rank(&a.kind).cmp(&rank(&b.kind)).then_with(|| text(a).cmp(&text(b)))
 }

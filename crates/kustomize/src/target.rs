@@ -132,7 +132,8 @@ impl<'w> Target<'w> {
         self.validate(&it, shared)?;
         let vars = &self.kustomization.vars;
         it.vars.define(vars, &mut it.resources, &shared.schemas.scopes).context(|| {
-            let vars: Vec<String> = vars.iter().map(ToString::to_string).collect();
+            let vars: Vec<String> =
+                vars.iter().map(|it| it.shown(&it.written_gvk, &it.written_path)).collect();
             format!("merging vars [{}]", vars.join(" "))
         })?;
         Ok(it)

@@ -34,8 +34,9 @@ impl Vars {
                 [at] => resources.as_mut()[*at].var_names.push(var.name.clone()),
                 several => {
                     return Err(invalid(format!(
-                        "found {} resId matches for var {var} (unable to disambiguate)",
-                        several.len()
+                        "found {} resId matches for var {} (unable to disambiguate)",
+                        several.len(),
+                        var.shown(&var.object.gvk, &var.written_path)
                     )));
                 }
             }

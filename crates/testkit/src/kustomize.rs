@@ -7,18 +7,23 @@
 //! message under `-- error.txt --` if the build must fail. What is no text
 //! stands in hexadecimal digits under `-- name (hex) --`. What an Application
 //! changes, in the names that Argo CD has for it, stands under
-//! `-- overrides.json --`.
+//! `-- overrides.json --`. Each folder below `repositories` is a git repository
+//! (branch `main`, tag `v1`), which kustomizations name as
+//! `file:///repositories/NAME`.
 //!
 //! The program is named by `KUSTOMIZE`, and a Helm for it by `HELM`; `cargo
 //! xtask oracle kustomize` sets both. With `BLESS` answers are written anew.
 
 #![allow(clippy::print_stdout, reason = "the suites report their score")]
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use crate::git::Repo;
 
 /// A tree, what to build in it, and what comes out.
 #[derive(Clone, Debug, Default)]
@@ -147,16 +152,15 @@ impl Program {
     pub fn answer(&self, case: &Case, edits: &[Edit]) -> Answer {
         let root = tempfile::tempdir().expect("a temporary folder");
         let folder = root.path().canonicalize().expect("the folder exists");
+        let repositories = Repositories::of(case);
         for (name, contents) in &case.files {
-            let file = folder.join(name);
-            fs::create_dir_all(file.parent().expect("it is below the folder")).expect("a folder");
-            fs::write(file, contents).expect("a temporary file");
+            write_file(&folder, name, &repositories.at_their_places(contents));
         }
         let output = self.run(case, edits, &folder.join(&case.directory));
         if output.status.success() {
-            return Answer::Manifests(String::from_utf8_lossy(&output.stdout).into_owned());
+            return Answer::Manifests(repositories.by_their_names(&output.stdout));
         }
-        let error = String::from_utf8_lossy(&output.stderr);
+        let error = repositories.by_their_names(&output.stderr);
         Answer::Error(reason(&error, &folder.to_string_lossy()))
     }
 
@@ -189,6 +193,56 @@ impl Program {
     }
 }
 
+fn write_file(folder: &Path, name: &str, contents: &[u8]) {
+    let file = folder.join(name);
+    fs::create_dir_all(file.parent().expect("it is below the folder")).expect("a folder");
+    fs::write(file, contents).expect("a temporary file");
+}
+
+/// The git repositories of a case, each with the address the case has for it.
+struct Repositories(BTreeMap<String, Repo>);
+
+impl Repositories {
+    fn of(case: &Case) -> Self {
+        let mut it = Self(BTreeMap::new());
+        let below = |name: &str| {
+            let (repository, path) = name.strip_prefix("repositories/")?.split_once('/')?;
+            Some((format!("file:///repositories/{repository}"), path.to_owned()))
+        };
+        for (address, _) in case.files.iter().filter_map(|(name, _)| below(name)) {
+            it.0.entry(address).or_default();
+        }
+        // They may name each other, so that all must exist before any is filled.
+        for (name, contents) in &case.files {
+            if let Some((address, path)) = below(name) {
+                write_file(it.0[&address].path(), &path, &it.at_their_places(contents));
+            }
+        }
+        for repo in it.0.values() {
+            repo.commit_all();
+            repo.tag("v1");
+        }
+        it
+    }
+
+    fn at_their_places(&self, contents: &[u8]) -> Vec<u8> {
+        let Ok(text) = std::str::from_utf8(contents) else { return contents.to_vec() };
+        let places = self.0.iter();
+        places
+            .fold(text.to_owned(), |text, (address, repo)| text.replace(address, &repo.file_url()))
+            .into_bytes()
+    }
+
+    fn by_their_names(&self, text: &[u8]) -> String {
+        let text = String::from_utf8_lossy(text).into_owned();
+        self.0.iter().fold(text, |text, (address, repo)| {
+            let path = address.strip_prefix("file://").unwrap_or(address);
+            let text = text.replace(&repo.file_url(), address);
+            text.replace(&repo.path().display().to_string(), path)
+        })
+    }
+}
+
 fn change_file(directory: &Path, change: &dyn Fn(&str) -> String) {
     let names = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
     let Some(file) = names.iter().map(|name| directory.join(name)).find(|it| it.exists()) else {
@@ -203,13 +257,13 @@ fn reason(text: &str, root: &str) -> String {
     let text = text.split("Error: ").last().unwrap_or_default();
     let text = text.split("\nUsage:").next().unwrap_or_default();
     let mut text = text.replace(&format!("{root}/"), "/").replace(root, "/");
+    text = without_clones(&text);
     while let Some(start) = text.find("evalsymlink failure on ") {
-        let rest = &text[start..];
-        let path = rest.split('\'').nth(1).unwrap_or_default().to_owned();
-        let whole =
-            format!("evalsymlink failure on '{path}' : lstat {path}: no such file or directory");
-        let Some(at) = text.find(&whole) else { break };
-        text.replace_range(at..at + whole.len(), &format!("'{path}' doesn't exist"));
+        const END: &str = ": no such file or directory";
+        let Some(length) = text[start..].find(END) else { break };
+        let end = start + length + END.len();
+        let path = text[start..end].split('\'').nth(1).unwrap_or_default().to_owned();
+        text.replace_range(start..end, &format!("'{path}' doesn't exist"));
     }
     if let Some(start) = text.find(" &{0x")
         && let Some(end) = text[start..].find('}')
@@ -217,6 +271,19 @@ fn reason(text: &str, root: &str) -> String {
         text.replace_range(start..=start + end, "");
     }
     text.trim().to_owned()
+}
+
+/// Without the temporary folders into which repositories are cloned.
+fn without_clones(text: &str) -> String {
+    let clones = format!("{}/kustomize-", std::env::temp_dir().display());
+    let mut parts = text.split(&clones);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        out.push_str(if rest.starts_with('/') { "" } else { "/" });
+        out.push_str(rest);
+    }
+    out
 }
 
 /// The cases of a folder, by name.

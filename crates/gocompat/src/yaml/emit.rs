@@ -12,7 +12,7 @@ mod style;
 
 use serde_json::{Map, Value};
 
-use self::style::{Style, is_printable, style_of};
+use self::style::{Style, is_printable, is_word, style_of};
 use super::load::json_number;
 use super::natural_order;
 use crate::number;
@@ -48,22 +48,25 @@ struct Page {
 
 impl Page {
     fn mapping(&mut self, entries: &Map<String, Value>, margin: usize) {
-        for (index, key) in natural_order::sorted(entries.keys()).into_iter().enumerate() {
+        for (index, (key, value)) in natural_order::sorted(entries.iter()).into_iter().enumerate() {
             if index > 0 {
                 self.start_line(margin);
             }
-            let value = &entries[key];
-            if key.len() > MAX_KEY_BEFORE_COLON || key.contains(is_break) {
+            let is_long = key.len() > MAX_KEY_BEFORE_COLON;
+            if !is_long && is_word(key) {
+                self.text.push_str(key);
+            } else if is_long || key.contains(is_break) {
                 self.text.push_str("? ");
                 self.string(key, Some(margin + STEP));
                 self.start_line(margin);
                 self.text.push_str(": ");
                 self.beside_indicator(value, margin);
+                continue;
             } else {
                 self.string(key, None);
-                self.text.push(':');
-                self.after_key(value, margin);
             }
+            self.text.push(':');
+            self.after_key(value, margin);
         }
     }
 
@@ -119,6 +122,9 @@ impl Page {
 
     /// Without a margin, all stays on one line.
     fn string(&mut self, text: &str, margin: Option<usize>) {
+        if is_word(text) {
+            return self.text.push_str(text);
+        }
         match style_of(text, margin.is_none()) {
             Style::Plain => self.words(text, margin, false, |page, word| page.text.push_str(word)),
             Style::SingleQuoted => {
@@ -247,7 +253,11 @@ impl Page {
     }
 
     fn indent(&mut self, margin: usize) {
-        self.text.extend(std::iter::repeat_n(' ', margin));
+        const SPACES: &str = "                                        ";
+        match SPACES.get(..margin) {
+            Some(spaces) => self.text.push_str(spaces),
+            None => self.text.extend(std::iter::repeat_n(' ', margin)),
+        }
     }
 
     /// Characters on the current line.

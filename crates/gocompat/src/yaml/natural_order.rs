@@ -2,36 +2,51 @@
 
 use std::cmp::Ordering;
 
-/// `keys` in natural order.
+/// The entries in the natural order of their keys.
 ///
 /// The order is not transitive for every odd mix of digits, so this is a merge
 /// sort of our own: the one of the standard library may panic on such input.
-pub(super) fn sorted<'k>(keys: impl Iterator<Item = &'k String>) -> Vec<&'k String> {
-    let mut runs: Vec<Vec<&String>> = keys.map(|key| vec![key]).collect();
-    while runs.len() > 1 {
-        let mut merged = Vec::with_capacity(runs.len().div_ceil(2));
-        let mut pairs = runs.into_iter();
-        while let Some(left) = pairs.next() {
-            merged.push(match pairs.next() {
-                Some(right) => merge(left, right),
-                None => left,
-            });
-        }
-        runs = merged;
+pub(super) fn sorted<'k, V: Copy>(
+    entries: impl Iterator<Item = (&'k String, V)>,
+) -> Vec<(&'k str, V)> {
+    let mut runs: Vec<(&str, V)> = entries.map(|(key, value)| (key.as_str(), value)).collect();
+    // Most keys come in order already. Without digits the order is transitive,
+    // so that neighbours in order are all in order.
+    let is_in_order = |pair: &[(&str, V)]| compare(pair[1].0, pair[0].0) != Ordering::Less;
+    let has_digits = |(key, _): &(&str, V)| key.bytes().any(|byte| byte.is_ascii_digit());
+    if runs.windows(2).all(is_in_order) && !runs.iter().any(has_digits) {
+        return runs;
     }
-    runs.pop().unwrap_or_default()
+    let mut merged = Vec::with_capacity(runs.len());
+    let mut width = 1;
+    while width < runs.len() {
+        merged.clear();
+        for pair in runs.chunks(2 * width) {
+            let (left, right) = pair.split_at(width.min(pair.len()));
+            merge(left, right, &mut merged);
+        }
+        std::mem::swap(&mut runs, &mut merged);
+        width *= 2;
+    }
+    runs
 }
 
-fn merge<'k>(left: Vec<&'k String>, right: Vec<&'k String>) -> Vec<&'k String> {
-    let mut merged = Vec::with_capacity(left.len() + right.len());
-    let (mut left, mut right) = (left.into_iter().peekable(), right.into_iter().peekable());
-    while let (Some(ahead), Some(other)) = (left.peek(), right.peek()) {
-        let take_right = compare(other, ahead) == Ordering::Less;
-        merged.extend(if take_right { right.next() } else { left.next() });
+fn merge<'k, V: Copy>(
+    mut left: &[(&'k str, V)],
+    mut right: &[(&'k str, V)],
+    merged: &mut Vec<(&'k str, V)>,
+) {
+    while let ([ahead, left_rest @ ..], [other, right_rest @ ..]) = (left, right) {
+        if compare(other.0, ahead.0) == Ordering::Less {
+            merged.push(*other);
+            right = right_rest;
+        } else {
+            merged.push(*ahead);
+            left = left_rest;
+        }
     }
-    merged.extend(left);
-    merged.extend(right);
-    merged
+    merged.extend_from_slice(left);
+    merged.extend_from_slice(right);
 }
 
 fn compare(left: &str, right: &str) -> Ordering {

@@ -488,16 +488,25 @@ pub(crate) struct Var {
     pub(crate) name: String,
     pub(crate) object: ResourceId,
     pub(crate) field_path: String,
+    /// What the file says about kind and path, for messages that come before
+    /// Kustomize has filled in the rest.
+    pub(crate) written_gvk: Gvk,
+    pub(crate) written_path: String,
 }
 
 /// `{NAME Service.v1.[noGrp] {metadata.name}}`, as Go prints the structure.
 impl std::fmt::Display for Var {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{{{} {} {{{}}}}}", self.name, self.object.gvk, self.field_path)
+        f.write_str(&self.shown(&self.object.gvk, &self.field_path))
     }
 }
 
 impl Var {
+    /// As Go prints it with this kind and path.
+    pub(crate) fn shown(&self, gvk: &Gvk, path: &str) -> String {
+        format!("{{{} {gvk} {{{path}}}}}", self.name)
+    }
+
     pub(crate) fn read(value: &Value, place: &Place<'_>) -> Result<Self> {
         let place = place.filling("Var");
         let mut var = Self::default();
@@ -505,7 +514,9 @@ impl Var {
             let place = place.field(name);
             match name {
                 "name" => var.name = string(value, &place)?,
-                "objref" => var.object = read_object_reference(value, &place)?,
+                "objref" => {
+                    (var.object, var.written_gvk) = read_object_reference(value, &place)?;
+                }
                 _ => {
                     let place = place.filling("FieldSelector");
                     object(value, &place, &["fieldPath"], |name, value| {
@@ -516,6 +527,7 @@ impl Var {
             }
             Ok(())
         })?;
+        var.written_path.clone_from(&var.field_path);
         if var.field_path.is_empty() {
             var.field_path = "metadata.name".to_owned();
         }
@@ -523,7 +535,8 @@ impl Var {
     }
 }
 
-fn read_object_reference(value: &Value, place: &Place<'_>) -> Result<ResourceId> {
+/// The resource that is meant, and its kind as far as it is given without `apiVersion`.
+fn read_object_reference(value: &Value, place: &Place<'_>) -> Result<(ResourceId, Gvk)> {
     let place = place.filling("Target");
     let mut id = ResourceId::default();
     let mut api_version = String::new();
@@ -540,6 +553,7 @@ fn read_object_reference(value: &Value, place: &Place<'_>) -> Result<ResourceId>
         }
         Ok(())
     })?;
+    let written = id.gvk.clone();
     match api_version.split('/').collect::<Vec<_>>().as_slice() {
         [""] => {}
         [version] => id.gvk.version = (*version).to_owned(),
@@ -549,7 +563,7 @@ fn read_object_reference(value: &Value, place: &Place<'_>) -> Result<ResourceId>
         }
         _ => {}
     }
-    Ok(id)
+    Ok((id, written))
 }
 
 /// The order of the result.

@@ -90,15 +90,6 @@ impl ResourceId {
     pub(crate) fn same(&self, other: &Self) -> bool {
         self.same_namespace(other) && self.same_kind_and_name(other)
     }
-
-    /// What no two resources of one build may share.
-    pub(crate) fn key(&self) -> IdKey {
-        IdKey {
-            name: self.name.clone(),
-            namespace: self.effective_namespace().to_owned(),
-            gvk: self.gvk.clone(),
-        }
-    }
 }
 
 /// An identity, borrowed.
@@ -130,10 +121,38 @@ impl fmt::Display for ResourceId {
     }
 }
 
-/// The parts of an id that decide whether two resources collide.
+/// What no two resources of one build may share: name, namespace that counts,
+/// group, version and kind, in one text with the places where its parts end.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct IdKey {
-    name: String,
-    namespace: String,
-    gvk: Gvk,
+    text: Box<str>,
+    ends: [usize; 4],
+}
+
+impl IdKey {
+    pub(crate) fn new(id: &IdParts<'_>, is_cluster_scoped: bool) -> Self {
+        let namespace = effective_namespace(id.namespace, is_cluster_scoped);
+        let parts = [id.name, namespace, id.group, id.version, id.kind];
+        let mut end = 0;
+        let ends = [0, 1, 2, 3].map(|at| {
+            end += parts[at].len();
+            end
+        });
+        Self { text: parts.concat().into(), ends }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{IdKey, IdParts};
+
+    #[test]
+    fn keys_differ_where_their_parts_do() {
+        let id = IdParts { group: "", version: "v1", kind: "A", name: "ab", namespace: "c" };
+        let key = IdKey::new(&id, false);
+        assert_eq!(key, IdKey::new(&id, false));
+        assert_ne!(key, IdKey::new(&IdParts { name: "a", namespace: "bc", ..id }, false));
+        assert_ne!(key, IdKey::new(&IdParts { group: "v", version: "1", ..id }, false));
+        assert_ne!(key, IdKey::new(&id, true));
+    }
 }

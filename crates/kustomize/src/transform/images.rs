@@ -112,6 +112,7 @@ pub(crate) fn split(image: &str) -> (&str, &str, &str) {
 
 /// Knows whether an image has the name; the name is a regular expression.
 enum Matcher {
+    /// Letters and signs that stand for themselves, and dots for any one.
     Name(String),
     Expression(Regex),
 }
@@ -119,7 +120,7 @@ enum Matcher {
 impl Matcher {
     fn new(name: &str) -> Result<Self> {
         let is_plain = name.bytes().all(|letter| {
-            letter.is_ascii_alphanumeric() || matches!(letter, b'-' | b'_' | b'/' | b':')
+            letter.is_ascii_alphanumeric() || matches!(letter, b'-' | b'_' | b'/' | b':' | b'.')
         });
         if is_plain {
             return Ok(Self::Name(name.to_owned()));
@@ -131,9 +132,18 @@ impl Matcher {
     fn matches(&self, image: &str) -> bool {
         match self {
             Self::Expression(expression) => expression.is_match(image),
-            Self::Name(name) => image.strip_prefix(name.as_str()).is_some_and(is_tag_and_digest),
+            Self::Name(name) => after_name(image, name).is_some_and(is_tag_and_digest),
         }
     }
+}
+
+/// What follows the name in an image that begins with it.
+fn after_name<'i>(image: &'i str, name: &str) -> Option<&'i str> {
+    let mut letters = image.chars();
+    let begins = name.chars().all(|wanted| {
+        letters.next().is_some_and(|letter| letter == wanted || (wanted == '.' && letter != '\n'))
+    });
+    begins.then_some(letters.as_str())
 }
 
 /// Nothing, `:tag`, `@sha256:digest`, or both.
@@ -179,5 +189,9 @@ mod tests {
         }
         let matcher = Matcher::new("registry.example.com/app").expect("a pattern");
         assert!(matcher.matches("registry.example.com/app:v2"));
+        // The dots of the name are those of a pattern.
+        assert!(matcher.matches("registryéexample-com/app"));
+        assert!(!matcher.matches("registry.example.com/ap"));
+        assert!(!matcher.matches("registry.example.com/application"));
     }
 }

@@ -54,24 +54,24 @@ impl NamespaceTransformer {
         let scopes = context.scopes;
         let mut counts: BTreeMap<IdKey, usize> = BTreeMap::new();
         for resource in resources.iter() {
-            *counts.entry(resource.id(scopes).key()).or_default() += 1;
+            *counts.entry(resource.key(scopes)).or_default() += 1;
         }
         for resource in resources.as_mut() {
             if resource.node.is_empty() || resource.history.is_from_helm {
                 continue;
             }
-            let old = resource.id(scopes).key();
+            let old = resource.key(scopes);
             resource.remember_id(scopes);
             self.change(&mut resource.node, scopes)?;
-            let id = resource.id(scopes);
             if let Some(count) = counts.get_mut(&old) {
                 *count -= 1;
             }
-            let count = counts.entry(id.key()).or_default();
+            let count = counts.entry(resource.key(scopes)).or_default();
             *count += 1;
             if *count != 1 {
                 return Err(invalid(format!(
-                    "namespace transformation produces ID conflict: {count} resources are {id}"
+                    "namespace transformation produces ID conflict: {count} resources are {}",
+                    resource.id(scopes)
                 )));
             }
         }

@@ -53,24 +53,22 @@ impl PatchTransformer {
                 )));
             }
         };
-        let patches = match (resources(&text), json_patch(&text)) {
-            (Ok(list), Ok(json)) if !list.is_empty() && !json.is_empty() => {
-                return Err(invalid(format!(
-                    "illegally qualifies as both an SM and JSON patch: {source}"
-                )));
-            }
-            (Ok(list), _) if list.is_empty() => Patches::Nothing,
-            (Ok(mut list), _) => {
+        // A list of operations is no resource, so that no text is both.
+        let patches = match resources(&text) {
+            Ok(list) if list.is_empty() => Patches::Nothing,
+            Ok(mut list) => {
                 for resource in &mut list {
                     resource.history.allow_name_change = patch.options.allow_name_change;
                     resource.history.allow_kind_change = patch.options.allow_kind_change;
                 }
                 Patches::StrategicMerge(list)
             }
-            (Err(_), Ok(json)) => Patches::Json(json),
-            (Err(_), Err(_)) => {
-                return Err(invalid(format!("unable to parse SM or JSON patch from {source}")));
-            }
+            Err(_) => match json_patch(&text) {
+                Ok(json) => Patches::Json(json),
+                Err(_) => {
+                    return Err(invalid(format!("unable to parse SM or JSON patch from {source}")));
+                }
+            },
         };
         Ok(Self { patches, target: patch.target.clone(), source })
     }

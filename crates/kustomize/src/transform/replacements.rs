@@ -9,7 +9,7 @@ use crate::error::{BuildError, Context as _, Result, invalid};
 use crate::files::Limit;
 use crate::kustomization::parts::{FieldOptions, Replacement, Source, Target};
 use crate::resource::Resource;
-use crate::resource::id::{IdParts, ResourceId, effective_namespace, selects};
+use crate::resource::id::{ResourceId, effective_namespace, selects};
 use crate::resources::Resources;
 use crate::selector::SelectorMatcher;
 use crate::yaml::path::{lookup, split_with_brackets};
@@ -62,30 +62,40 @@ impl Copies {
     }
 }
 
-/// All identities of a resource, the present one first. Scopes play no part.
-fn ids(resource: &Resource) -> impl Iterator<Item = IdParts<'_>> {
+/// Does one of the identities that a resource has or had pass both tests? The
+/// kind is asked about first: it differs most often. Scopes play no part.
+fn any_id(
+    resource: &Resource,
+    fits_kind: impl Fn(&str, &str, &str) -> bool,
+    fits_name: impl Fn(&str, &str) -> bool,
+) -> bool {
     let (group, version) = resource.group_version();
-    let current = IdParts {
-        group,
-        version,
-        kind: resource.kind(),
-        name: resource.name(),
-        namespace: resource.namespace(),
-    };
-    let previous = resource.history.previous.iter().map(move |it| IdParts {
-        kind: &it.kind,
-        name: &it.name,
-        namespace: &it.namespace,
-        ..current
-    });
-    std::iter::once(current).chain(previous)
+    (fits_kind(group, version, resource.kind()) && fits_name(resource.name(), resource.namespace()))
+        || resource
+            .history
+            .previous
+            .iter()
+            .any(|it| fits_kind(group, version, &it.kind) && fits_name(&it.name, &it.namespace))
 }
 
-fn is_source(id: &IdParts<'_>, source: &ResourceId) -> bool {
-    (source.name.is_empty() || source.name == id.name)
-        && (source.namespace.is_empty()
-            || source.effective_namespace() == effective_namespace(id.namespace, false))
-        && selects(&source.gvk, id.group, id.version, id.kind)
+fn is_source(resource: &Resource, source: &ResourceId) -> bool {
+    any_id(
+        resource,
+        |group, version, kind| selects(&source.gvk, group, version, kind),
+        |name, namespace| {
+            (source.name.is_empty() || source.name == name)
+                && (source.namespace.is_empty()
+                    || source.effective_namespace() == effective_namespace(namespace, false))
+        },
+    )
+}
+
+fn is_matched(resource: &Resource, matcher: &SelectorMatcher) -> bool {
+    any_id(
+        resource,
+        |group, version, kind| matcher.matches_kind(group, version, kind),
+        |name, namespace| matcher.matches_name(name, namespace),
+    )
 }
 
 fn source_value(replacement: &Replacement, resources: &Resources) -> Result<Node> {
@@ -115,8 +125,7 @@ fn source_value(replacement: &Replacement, resources: &Resources) -> Result<Node
 }
 
 fn source_resource<'r>(source: &Source, resources: &'r Resources) -> Result<&'r Resource> {
-    let mut matches =
-        resources.iter().filter(|resource| ids(resource).any(|id| is_source(&id, &source.id)));
+    let mut matches = resources.iter().filter(|resource| is_source(resource, &source.id));
     match (matches.next(), matches.next()) {
         (Some(resource), None) => Ok(resource),
         (Some(_), Some(_)) => Err(invalid(format!("multiple matches for selector {source}"))),
@@ -157,17 +166,31 @@ fn replace_in(
     let rejects = target.reject.iter().map(SelectorMatcher::new).collect::<Result<Vec<_>>>()?;
     let default = [DEFAULT_PATH.to_owned()];
     let paths = if target.field_paths.is_empty() { &default[..] } else { &target.field_paths };
+    let paths: Vec<FieldPath<'_>> = paths.iter().map(|path| FieldPath::new(path)).collect();
     let weight = value.weight();
     for resource in resources.as_mut() {
         if is_chosen(resource, &matcher, &rejects) {
-            for path in paths {
+            for path in &paths {
                 copies.count(weight)?;
-                set_at(&mut resource.node, path, value, target.options.as_ref())?;
-                resource.settle_shares();
+                if set_at(&mut resource.node, path, value, target.options.as_ref())? {
+                    resource.settle_shares();
+                }
             }
         }
     }
     Ok(())
+}
+
+/// The path of a field, as written and taken apart.
+struct FieldPath<'p> {
+    text: &'p str,
+    parts: Vec<String>,
+}
+
+impl<'p> FieldPath<'p> {
+    fn new(text: &'p str) -> Self {
+        Self { text, parts: split_with_brackets(text, '.') }
+    }
 }
 
 fn is_chosen(resource: &Resource, select: &SelectorMatcher, rejects: &[SelectorMatcher]) -> bool {
@@ -176,51 +199,58 @@ fn is_chosen(resource: &Resource, select: &SelectorMatcher, rejects: &[SelectorM
     }
     let is_rejected = rejects.iter().any(|reject| {
         (reject.names_labels && reject.matches_labels(resource))
-            || (!reject.names_no_id && ids(resource).any(|id| reject.matches_id(&id)))
+            || (!reject.names_no_id && is_matched(resource, reject))
     });
-    !is_rejected && ids(resource).any(|id| select.matches_id(&id))
+    !is_rejected && is_matched(resource, select)
 }
 
-fn set_at(node: &mut Node, path: &str, value: &Node, options: Option<&FieldOptions>) -> Result<()> {
+/// Sets the value wherever the path leads, and says whether one of the fields
+/// is shared with others that must follow.
+fn set_at(
+    node: &mut Node,
+    path: &FieldPath<'_>,
+    value: &Node,
+    options: Option<&FieldOptions>,
+) -> Result<bool> {
     let create = options.filter(|options| options.create).map(|_| value.kind());
-    let parts = split_with_brackets(path, '.');
-    if structured::set(node, &parts, value, create).is_some() {
-        return Ok(());
+    if let Some(is_shared) = structured::set(node, &path.parts, value, create) {
+        return Ok(is_shared);
     }
     let problem = || match create {
-        Some(_) => format!("unable to find or create field {path:?} in replacement target"),
-        None => format!("unable to find field {path:?} in replacement target"),
+        Some(_) => format!("unable to find or create field {:?} in replacement target", path.text),
+        None => format!("unable to find field {:?} in replacement target", path.text),
     };
-    let matches = matching::find(node, &parts, create).context(problem)?;
+    let matches = matching::find(node, &path.parts, create).context(problem)?;
     if matches.is_empty() {
         return Err(invalid(problem()));
     }
+    let mut is_shared = false;
     for found in matches {
         // What was found inside of a text is a copy, and lost.
         if let matching::Match::Address(address) = found
             && let Some(field) = matching::at(node, &address)
         {
             set_value(field, value, options)?;
+            is_shared |= field.share.is_changed;
         }
     }
-    Ok(())
+    Ok(is_shared)
 }
 
 fn set_value(field: &mut Node, value: &Node, options: Option<&FieldOptions>) -> Result<()> {
-    let mut value = value.clone();
-    if let Some(options) = options.filter(|options| !options.delimiter.is_empty()) {
-        if field.kind() != Kind::Scalar {
-            return Err(invalid("delimiter option can only be used with scalar nodes"));
-        }
-        let text = with_part(field.text(), value.value(), options);
-        value.body = Body::Scalar(text);
-    }
-    match &mut field.body {
-        Body::Scalar(text) => {
-            value.text().clone_into(text);
+    let options = options.filter(|options| !options.delimiter.is_empty());
+    match (&mut field.body, options) {
+        (Body::Scalar(text), options) => {
+            *text = match options {
+                Some(options) => with_part(text, value.value(), options),
+                None => value.text().to_owned(),
+            };
             field.mark_changed();
         }
-        Body::Sequence(_) | Body::Mapping(_) => *field = value,
+        (Body::Sequence(_) | Body::Mapping(_), None) => *field = value.clone(),
+        (Body::Sequence(_) | Body::Mapping(_), Some(_)) => {
+            return Err(invalid("delimiter option can only be used with scalar nodes"));
+        }
     }
     Ok(())
 }

@@ -4,11 +4,12 @@
 //! it again ([`to_value`]); a value becomes a node as if read from Go's print
 //! of it ([`from_value`], [`from_go_value`]).
 
+use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
 use super::go_float;
 use super::scalar::{Meaning, TagMismatch, meaning, resolve};
-use super::{Body, Kind, Node, Style, Tag};
+use super::{Body, Node, Style, Tag};
 
 /// Why a node has no JSON value.
 #[derive(Debug, thiserror::Error)]
@@ -27,16 +28,22 @@ pub(crate) enum JsonError {
 
 /// The value of a manifest node, by the rules of go-yaml 3.
 pub(crate) fn to_value(node: &Node) -> Result<Value, JsonError> {
+    into_value(node.clone())
+}
+
+/// The same, for a node that is not needed any more: its texts move.
+pub(crate) fn into_value(node: Node) -> Result<Value, JsonError> {
     convert(node, true)
 }
 
-fn convert(node: &Node, is_root: bool) -> Result<Value, JsonError> {
-    match &node.body {
-        Body::Scalar(text) => scalar(node, text),
-        // A tag of null wins over content that was put into the node.
-        _ if node.is_null() => Ok(Value::Null),
+fn convert(node: Node, is_root: bool) -> Result<Value, JsonError> {
+    // A tag of null wins over content that was put into the node.
+    let is_null = node.is_null();
+    match node.body {
+        Body::Scalar(_) => scalar(node),
+        _ if is_null => Ok(Value::Null),
         Body::Sequence(items) => {
-            let items = items.iter().map(|item| convert(item, false));
+            let items = items.into_iter().map(|item| convert(item, false));
             Ok(Value::Array(items.collect::<Result<_, _>>()?))
         }
         Body::Mapping(entries) => {
@@ -44,41 +51,46 @@ fn convert(node: &Node, is_root: bool) -> Result<Value, JsonError> {
             for (key, value) in entries {
                 let name = key_name(key, is_root)?;
                 let value = convert(value, false)?;
-                if map.contains_key(&name) {
-                    return Err(JsonError::DuplicateKey(name));
-                }
-                map.insert(name, value);
+                match map.entry(name) {
+                    Entry::Vacant(entry) => entry.insert(value),
+                    Entry::Occupied(entry) => {
+                        return Err(JsonError::DuplicateKey(entry.key().clone()));
+                    }
+                };
             }
             Ok(Value::Object(map))
         }
     }
 }
 
-fn key_name(key: &Node, is_root: bool) -> Result<String, JsonError> {
-    if key.kind() != Kind::Scalar {
+fn key_name(key: Node, is_root: bool) -> Result<String, JsonError> {
+    let meaning = meaning(&key)?;
+    let Body::Scalar(text) = key.body else {
         return Err(JsonError::NonStringKey(String::new()));
-    }
-    match meaning(key)? {
-        Meaning::Text | Meaning::Timestamp(_) => Ok(key.text().to_owned()),
+    };
+    match meaning {
+        Meaning::Text | Meaning::Timestamp(_) => Ok(text),
         Meaning::Null => Err(JsonError::NonStringKey("null".to_owned())),
-        _ if is_root => Ok(key.text().to_owned()),
-        _ => Err(JsonError::NonStringKey(key.text().to_owned())),
+        _ if is_root => Ok(text),
+        _ => Err(JsonError::NonStringKey(text)),
     }
 }
 
-fn scalar(node: &Node, text: &str) -> Result<Value, JsonError> {
+fn scalar(node: Node) -> Result<Value, JsonError> {
     if node.tag == Tag::Binary && node.style.tagged {
-        let bytes = crate::base64::decode(text).ok_or(JsonError::Base64)?;
+        let bytes = crate::base64::decode(node.text()).ok_or(JsonError::Base64)?;
         return Ok(Value::String(String::from_utf8_lossy(&bytes).into_owned()));
     }
-    Ok(match meaning(node)? {
+    let meaning = meaning(&node)?;
+    let Body::Scalar(text) = node.body else { return Ok(Value::Null) };
+    Ok(match meaning {
         Meaning::Null => Value::Null,
         Meaning::Bool(flag) => Value::Bool(flag),
         Meaning::Int(number) => Value::Number(number.into()),
         Meaning::Uint(number) => Value::Number(number.into()),
         Meaning::Float(number) => Value::Number(float(number)?),
         Meaning::Timestamp(time) => Value::String(time),
-        Meaning::Text => Value::String(text.to_owned()),
+        Meaning::Text => Value::String(text),
     })
 }
 

@@ -4,6 +4,8 @@
 //! documents by lines first, then each document by itself. [`document`] reads
 //! one document.
 
+use std::borrow::Cow;
+
 use libyaml_safer::{EventData, MappingStyle, Parser, ScalarStyle, SequenceStyle};
 
 use super::scalar::resolve;
@@ -44,7 +46,11 @@ pub(crate) enum ParseError {
 /// Reads every document of a manifest file. Empty documents are left out, and
 /// a lone `List` is replaced by its items.
 pub(crate) fn manifests(text: &str) -> Result<Vec<Node>, ParseError> {
-    let text = text.replace("\r\n", "\n");
+    let text = if text.contains('\r') {
+        Cow::Owned(text.replace("\r\n", "\n"))
+    } else {
+        Cow::Borrowed(text)
+    };
     let pieces = split_documents(&text)?;
     let alone = pieces.len() == 1;
     let mut nodes = Vec::new();

@@ -61,10 +61,7 @@ pub(crate) fn is_non_string_in_yaml_1_1(text: &str) -> bool {
     if text.is_empty() || text.contains('\n') {
         return false;
     }
-    let is_simple = text.bytes().all(|letter| {
-        letter.is_ascii_alphanumeric() || matches!(letter, b'.' | b'-' | b'/' | b'_' | b'+')
-    });
-    if is_simple && !text.starts_with('-') {
+    if is_surely_plain(text) {
         return !is_text_to_all(text);
     }
     match parse::document(text.as_bytes()) {
@@ -78,17 +75,32 @@ pub(crate) fn is_non_string_in_yaml_1_1(text: &str) -> bool {
     }
 }
 
+/// Would a reader take the text, whole, for one plain scalar? At first sight: a
+/// letter, digit or dot, then signs that mean nothing between letters. A colon
+/// must not be the last.
+fn is_surely_plain(text: &str) -> bool {
+    let is_inner = |letter: u8| {
+        letter.is_ascii_alphanumeric()
+            || matches!(letter, b'.' | b'-' | b'/' | b'_' | b'+' | b':' | b'@' | b'=')
+    };
+    text.starts_with(|first: char| {
+        first.is_ascii_alphanumeric() || matches!(first, '.' | '/' | '_' | '+')
+    }) && text.bytes().all(is_inner)
+        && !text.ends_with(':')
+}
+
 /// What a scalar node means once printed and read again; an error when its
 /// tag and its text disagree.
 pub(crate) fn meaning(node: &Node) -> Result<Meaning, TagMismatch> {
     let Body::Scalar(text) = &node.body else { return Ok(Meaning::Text) };
+    if node.tag == Tag::Str {
+        return Ok(Meaning::Text);
+    }
     let own = resolve(text);
     let printed_tag = if node.tag == Tag::None {
         None
     } else if node.style.tagged {
         Some(&node.tag)
-    } else if node.tag == Tag::Str {
-        return Ok(Meaning::Text);
     } else if own.tag() == node.tag {
         None
     } else {

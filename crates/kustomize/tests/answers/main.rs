@@ -12,8 +12,13 @@ mod overrides;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::rc::Rc;
 
-use kustomize::{LoadRestrictions, MemoryFiles, NoRemote, Options, Reorder, build};
+use bytes::Bytes;
+use kustomize::{
+    Files, LoadRestrictions, MemoryFiles, NoRemote, Options, Remote, RemoteBase, RemoteError,
+    Reorder, build,
+};
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use testkit::kustomize::{Answer, Case, Program, check_all};
@@ -100,9 +105,32 @@ fn ours(case: &Case) -> Answer {
     let tree: MemoryFiles =
         case.files.iter().map(|(name, contents)| (name.clone(), contents.clone())).collect();
     let overrides = overrides::read(&case.overrides);
-    match build(&tree, &case.directory, &overrides, &options(&case.flags), &NoRemote) {
+    match build(&tree, &case.directory, &overrides, &options(&case.flags), &Repositories(case)) {
         Ok(output) => Answer::Manifests(output.text),
         Err(error) => Answer::Error(error.chain()),
+    }
+}
+
+/// The folders of a case that stand for git repositories.
+struct Repositories<'c>(&'c Case);
+
+impl Remote for Repositories<'_> {
+    fn repository(&self, base: &RemoteBase) -> Result<Rc<dyn Files>, RemoteError> {
+        let missing = || RemoteError::Refused(format!("there is no {}", base.clone_url));
+        let name = base.clone_url.strip_prefix("file:///").ok_or_else(missing)?;
+        let folder = format!("{name}/");
+        let tree: MemoryFiles = self
+            .0
+            .files
+            .iter()
+            .filter_map(|(path, text)| Some((path.strip_prefix(&folder)?.to_owned(), text.clone())))
+            .collect();
+        let has_revision = matches!(base.reference.as_str(), "" | "main" | "v1");
+        if tree.is_dir("") && has_revision { Ok(Rc::new(tree)) } else { Err(missing()) }
+    }
+
+    fn file(&self, url: &str) -> Result<Bytes, RemoteError> {
+        NoRemote.file(url)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which of the four forms a text takes: the least quoted one that reads back
 //! the same, with `|` for everything that has lines.
 
-use super::super::resolve::reads_back_as_text;
+use super::super::resolve::{Scalar, plain_scalar, reads_back_as_text};
 use super::is_break;
 
 /// The form of a scalar.
@@ -29,12 +29,25 @@ pub(super) fn style_of(text: &str, on_one_line: bool) -> Style {
     }
 }
 
+/// Whether `text` is plain at first sight, as nearly all texts are: a letter, then
+/// letters, digits and signs that mean nothing between them, and no word such as
+/// `yes`. What begins with a letter is no number and no date to anybody.
+pub(super) fn is_word(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let [first, rest @ ..] = bytes else { return false };
+    let is_inner = |byte: &u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/' | b':')
+    };
+    first.is_ascii_alphabetic()
+        && rest.iter().all(is_inner)
+        && !text.ends_with(':')
+        && plain_scalar(text) == Scalar::Text
+}
+
 /// Whether nothing needs an escape: all is visible, no line ends in spaces.
 fn keeps_its_characters(text: &str) -> bool {
-    let ends_in_space = |line: &str| line.ends_with(' ');
-    let mut lines: Vec<&str> = text.split(is_break).collect();
-    lines.pop();
-    text.chars().all(is_printable) && !lines.into_iter().any(ends_in_space)
+    let mut breaks = text.match_indices(is_break);
+    text.chars().all(is_printable) && !breaks.any(|(at, _)| text[..at].ends_with(' '))
 }
 
 fn has_space_after_break(text: &str) -> bool {
@@ -59,4 +72,20 @@ fn looks_like_syntax(text: &str) -> bool {
 /// goyaml counts nothing outside the Basic Multilingual Plane as printable.
 pub(super) fn is_printable(character: char) -> bool {
     matches!(character, '\n' | ' '..='~' | '\u{a0}'..='\u{fffd}') && character != '\u{feff}'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Style, is_word, style_of};
+
+    #[test]
+    fn what_is_plain_at_first_sight_is_plain_at_the_second() {
+        for word in ["a", "web-1.example.com/x_y", "nginx:1.27", "Yesterday", "e10", "sha256:0f"] {
+            assert!(is_word(word), "{word}");
+            assert_eq!(style_of(word, true), Style::Plain, "{word}");
+        }
+        for other in ["", "yes", "N", "null", "a:", "a b", "1a", "-a", ".a", "é", "a\n", "a#b"] {
+            assert!(!is_word(other), "{other:?}");
+        }
+    }
 }

@@ -9,14 +9,15 @@ use crate::yaml::path::{lookup, lookup_mut};
 use crate::yaml::print_node::print_node;
 use crate::yaml::{Body, Kind, Node, parse};
 
-/// Sets a value inside of the text that a part of the path leads to; `None`
-/// if there is no such text or no such field in it.
+/// Sets a value inside of the text that a part of the path leads to, and says
+/// whether that text is shared; `None` if there is no such text or no such field
+/// in it.
 pub(super) fn set(
     node: &mut Node,
     path: &[String],
     value: &Node,
     create: Option<Kind>,
-) -> Option<()> {
+) -> Option<bool> {
     let (outer, inner) = split(node, path)?;
     let field = lookup_mut(node, outer).ok()??;
     let original = field.text().to_owned();
@@ -38,7 +39,7 @@ pub(super) fn set(
     let text = print_like(&document, &original)?;
     field.body = Body::Scalar(text);
     field.mark_changed();
-    Some(())
+    Some(field.share.is_changed)
 }
 
 /// Splits the path where it leads through a text that reads as YAML.
