@@ -17,6 +17,7 @@ pub mod ignore;
 pub mod jq;
 pub mod normalise;
 mod respect;
+mod same_text;
 pub mod server_side;
 pub mod structured;
 pub mod three_way;
@@ -206,14 +207,13 @@ pub fn diff(want: &Object, live: &Object, comparing: &Comparing) -> Vec<Differen
 #[must_use]
 pub fn is_settled(want: &Object, live: &Object, comparing: &Comparing) -> bool {
     let of = structured::type_of(want, &comparing.schema);
-    let value = |object: &Object| Value::Object(object.fields().clone());
-    let (want_value, live_value) = (value(want), value(live));
+    let (want_value, live_value) = (want.as_value(), live.as_value());
     if comparing.is_server_side(want, live) {
         let (owned, _) = structured::owned(live, &comparing.manager);
-        return matches!(unsettled(&want_value, &live_value, &owned, of), Ok(None));
+        return matches!(unsettled(want_value, live_value, &owned, of), Ok(None));
     }
-    matches!(differing_leaf(&want_value, &live_value, of), Ok(None))
-        && three_way::last_applied(live).is_none_or(|it| three_way::same(&it, want))
+    matches!(differing_leaf(want_value, live_value, of), Ok(None))
+        && live.annotation(three_way::LAST_APPLIED).is_none_or(|it| three_way::says(it, want))
 }
 
 /// The two objects to compare. What cannot be predicted in the way asked for is
