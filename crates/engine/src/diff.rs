@@ -221,11 +221,13 @@ pub fn is_settled(want: &Object, live: &Object, comparing: &Comparing) -> bool {
 #[must_use]
 pub fn sides(want: &Object, live: &Object, comparing: &Comparing) -> Sides {
     let stated = want;
-    let mut want = want.clone();
-    let mut live = live.clone();
-    comparing.align(&mut want, &mut live);
-    let want = comparing.normalised(&want);
-    let live = comparing.normalised(&live);
+    let (want, live) = if comparing.aligns() {
+        let (mut want, mut live) = (want.clone(), live.clone());
+        comparing.align(&mut want, &mut live);
+        (comparing.normalised(&want), comparing.normalised(&live))
+    } else {
+        (comparing.normalised(want), comparing.normalised(live))
+    };
     if comparing.is_server_side(&want, &live)
         && let Ok(sides) = structured::sides(stated, &want, &live, comparing)
     {
@@ -257,6 +259,11 @@ impl Comparing {
     pub(crate) fn strictly(&self) -> Option<Self> {
         let ignoring = self.ignoring.always()?;
         Some(Self { ignoring, ..self.clone() })
+    }
+
+    /// Does anything depend on both sides?
+    fn aligns(&self) -> bool {
+        self.instance_label.is_some() || self.ignoring.trusted().next().is_some()
     }
 
     /// What depends on both sides: fields that trusted managers set, and the
@@ -328,6 +335,8 @@ fn walk(
     found: &mut Vec<Difference>,
 ) {
     match (want, live) {
+        // Nearly everything is; a path is only made where it leads somewhere.
+        (want, live) if want == live => {}
         (Some(Value::Object(want)), Some(Value::Object(live))) => {
             let mut names: Vec<&String> = want.keys().chain(live.keys()).collect();
             names.sort_unstable();
@@ -344,7 +353,6 @@ fn walk(
                 });
             }
         }
-        (want, live) if want == live => {}
         (want, live) => {
             found.push(Difference { path: path.clone(), want: want.cloned(), live: live.cloned() });
         }

@@ -5,6 +5,8 @@
 //! patched strategically and defaulted on both sides; all others are patched as
 //! plain JSON.
 
+use std::borrow::Cow;
+
 use object::schema::{Schema, Type};
 use object::{GroupVersionKind, Object, patch, typed};
 use serde_json::{Map, Value};
@@ -48,9 +50,9 @@ fn try_sides(before: &Object, want: &Object, live: &Object) -> Option<Sides> {
     }
     let of = patch_type(&kind)?;
     let current = if before.kind() == "StatefulSet" {
-        without_defaulted_claims(before, live)
+        Cow::Owned(without_defaulted_claims(before, live))
     } else {
-        live.clone()
+        Cow::Borrowed(live)
     };
     let patch =
         patch::strategic::create_three_way(before.fields(), want.fields(), current.fields(), of)
