@@ -9,10 +9,13 @@ use jiff::Timestamp;
 
 use crate::{text, two_texts};
 
-/// What was read and is written again reads the same.
+/// The short ways read what the long way reads, and what was read and is written
+/// again reads the same.
 pub(crate) fn yaml(bytes: &[u8]) {
     let Some(text) = text(bytes) else { return };
-    drop(yaml::to_value_strict(text));
+    let read = (yaml::to_value(text), yaml::to_value_strict(text));
+    let long = [false, true].map(|strict| yaml::to_value_the_long_way(text, strict).ok());
+    assert_eq!([read.0.ok(), read.1.ok()], long);
     for (value, _) in yaml::documents(text).unwrap_or_default() {
         let written = yaml::from_value(&value);
         let again = yaml::to_value(&written);

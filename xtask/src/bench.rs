@@ -26,6 +26,10 @@ pub(crate) fn run(_: &[String]) -> anyhow::Result<()> {
     ensure!(output.status.success(), "the bench failed");
     let table = String::from_utf8_lossy(&output.stdout);
     println!("{table}");
-    std::fs::write(root().join("docs/benchmarks.md"), format!("{HEAD}{table}"))?;
+    let path = root().join("docs/benchmarks.md");
+    let before = std::fs::read_to_string(&path).unwrap_or_default();
+    // What other benches measured stands in sections below.
+    let sections = before.find("\n## ").map_or("", |at| &before[at..]);
+    std::fs::write(path, format!("{HEAD}{table}{sections}"))?;
     Ok(())
 }

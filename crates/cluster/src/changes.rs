@@ -4,11 +4,14 @@
 //! changes of one object are one entry, so a slow reader costs memory by the
 //! objects that changed and not by the times they did, and never misses one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use object::{GroupKind, ResourceKey};
 use tokio::sync::Notify;
+
+use crate::store::LiveObject;
 
 /// Something that a reader of the store may want to look at again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +24,9 @@ pub enum Change {
         applications: BTreeSet<Arc<str>>,
         /// Is one of them its tracker now or before (and not only the tracker of an owner)?
         tracked: bool,
+        /// How it changed, where it stayed and changed once; none where it came or went, where its owners, its
+        /// application or its identity are others now, and where it changed again before anybody asked.
+        update: Option<Update>,
     },
     /// What we know of a whole kind began to hold, ceased to hold, or the kind itself came or went.
     Kind {
@@ -29,10 +35,30 @@ pub enum Change {
     },
 }
 
+/// One change of an object that stayed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// Of one whose body is kept: two states that followed each other.
+    Body {
+        /// The state that was known.
+        before: LiveObject,
+        /// The state that is known now.
+        after: LiveObject,
+    },
+    /// Of one that nobody tracks, in nothing that is kept of it.
+    Unkept,
+}
+
 #[derive(Default)]
 struct Pending {
-    objects: BTreeMap<ResourceKey, (BTreeSet<Arc<str>>, bool)>,
+    objects: BTreeMap<ResourceKey, PendingObject>,
     kinds: BTreeSet<GroupKind>,
+}
+
+struct PendingObject {
+    applications: BTreeSet<Arc<str>>,
+    tracked: bool,
+    update: Option<Update>,
 }
 
 #[derive(Default)]
@@ -74,10 +100,14 @@ impl Mailbox {
             std::mem::take(&mut *pending)
         };
         let kinds = pending.kinds.into_iter().map(|kind| Change::Kind { kind });
-        let objects = pending
-            .objects
-            .into_iter()
-            .map(|(key, (applications, tracked))| Change::Object { key, applications, tracked });
+        let objects = pending.objects.into_iter().map(
+            |(key, PendingObject { applications, tracked, update })| Change::Object {
+                key,
+                applications,
+                tracked,
+                update,
+            },
+        );
         kinds.chain(objects).collect()
     }
 }
@@ -142,10 +172,23 @@ impl Pending {
             Change::Kind { kind } => {
                 self.kinds.insert(kind);
             }
-            Change::Object { key, applications, tracked } => {
-                let known = self.objects.entry(key).or_default();
-                known.0.extend(applications);
-                known.1 |= tracked;
+            Change::Object { key, applications, tracked, update } => {
+                match self.objects.entry(key) {
+                    Entry::Vacant(entry) => {
+                        entry.insert(PendingObject { applications, tracked, update });
+                    }
+                    Entry::Occupied(mut entry) => {
+                        let known = entry.get_mut();
+                        known.applications.extend(applications);
+                        known.tracked |= tracked;
+                        // There and back is no change between the two ends, but somebody may have looked at the middle.
+                        if (&known.update, &update)
+                            != (&Some(Update::Unkept), &Some(Update::Unkept))
+                        {
+                            known.update = None;
+                        }
+                    }
+                }
             }
         }
     }
@@ -157,7 +200,49 @@ mod tests {
 
     fn change(name: &str, application: &str, tracked: bool) -> Change {
         let key = ResourceKey::new(&GroupKind::new("", "Pod"), "n", name);
-        Change::Object { key, applications: BTreeSet::from([application.into()]), tracked }
+        let applications = BTreeSet::from([application.into()]);
+        Change::Object { key, applications, tracked, update: None }
+    }
+
+    fn update(name: &str, update: Update) -> Change {
+        match change(name, "one", true) {
+            Change::Object { key, applications, tracked, .. } => {
+                Change::Object { key, applications, tracked, update: Some(update) }
+            }
+            kind @ Change::Kind { .. } => kind,
+        }
+    }
+
+    fn body(version: &str) -> LiveObject {
+        LiveObject {
+            body: Arc::from(version.as_bytes()),
+            resource_version: version.into(),
+            uid: "u".into(),
+            tracked_by: Some("one".into()),
+        }
+    }
+
+    #[test]
+    fn what_changed_twice_before_anybody_asked_does_not_say_how() {
+        let subscribers = Subscribers::new();
+        let mut changes = subscribers.subscribe();
+        let there = update("a", Update::Body { before: body("1"), after: body("2") });
+        let back = update("a", Update::Body { before: body("2"), after: body("1") });
+        subscribers.send(std::slice::from_ref(&there));
+        assert_eq!(changes.take(), [there.clone()]);
+        subscribers.send(&[there, back]);
+        assert_eq!(changes.take(), [change("a", "one", true)]);
+    }
+
+    #[test]
+    fn what_changed_twice_in_nothing_that_is_kept_changed_in_nothing_that_is_kept() {
+        let subscribers = Subscribers::new();
+        let mut changes = subscribers.subscribe();
+        let unkept = update("a", Update::Unkept);
+        subscribers.send(&[unkept.clone(), unkept.clone()]);
+        assert_eq!(changes.take(), [unkept.clone()]);
+        subscribers.send(&[unkept, change("a", "one", true)]);
+        assert_eq!(changes.take(), [change("a", "one", true)]);
     }
 
     #[test]
@@ -168,7 +253,7 @@ mod tests {
         subscribers.send(&[change("a", "two", true)]);
         let key = ResourceKey::new(&GroupKind::new("", "Pod"), "n", "a");
         let applications = BTreeSet::from(["one".into(), "two".into()]);
-        let both = Change::Object { key, applications, tracked: true };
+        let both = Change::Object { key, applications, tracked: true, update: None };
         assert_eq!(changes.take(), [both, change("b", "one", false)]);
         assert_eq!(changes.take(), []);
     }

@@ -31,7 +31,7 @@ mod write;
 
 pub use access::{Access, AccessError};
 pub use apply::{Applied, ApplyError, ApplyOptions, Effect, Validation};
-pub use changes::{Change, Changes};
+pub use changes::{Change, Changes, Update};
 pub use client::{Client, ConnectError, PatchKind, Selector, ServerVersion};
 pub use cluster::{Cluster, ClusterHealth, Fetched, StoreOptions};
 pub use delete::{DeleteError, DeleteOptions, Deleted, Propagation};

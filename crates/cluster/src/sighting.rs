@@ -165,12 +165,13 @@ impl Sighting {
         let managers = || kept.managers(&kind.group, &kind.kind);
         let body = application.as_ref().map(|_| body(kind, &top, &managers()));
         let owners = meta.owner_references.unwrap_or_default();
+        let account = account_of_token(kind, &top, &annotations);
         Ok(Self {
             uid: Uid::parse(&meta.uid),
             version: meta.resource_version.parse().unwrap_or(0),
             generation: meta.generation.unwrap_or(0),
             deleting: meta.deletion_timestamp.is_some(),
-            owners: owners.iter().map(|it| Uid::parse(&it.uid)).collect(),
+            owners: owners.iter().map(|it| Uid::parse(&it.uid)).chain(account).collect(),
             namespace: meta.namespace.into_owned(),
             name: meta.name.into_owned(),
             application,
@@ -182,6 +183,16 @@ impl Sighting {
             },
         })
     }
+}
+
+/// A token belongs to its service account, which it names by an annotation only.
+fn account_of_token(kind: &ApiKind, top: &Fields<'_>, annotations: &Fields<'_>) -> Option<Uid> {
+    if (kind.group.as_str(), kind.kind.as_str()) != ("", "Secret")
+        || top.text("type")? != "kubernetes.io/service-account-token"
+    {
+        return None;
+    }
+    annotations.text("kubernetes.io/service-account.uid").map(|it| Uid::parse(&it))
 }
 
 /// The images of a Pod. One that cannot be read has none.
@@ -417,6 +428,19 @@ mod tests {
             "metadata": {"labels": {"app": "web"}, "managedFields": [{"manager": "them"}]}});
         let expect = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"labels": {"app": "web"}}});
         assert_eq!(body_of(&object), expect);
+    }
+
+    #[test]
+    fn a_token_belongs_to_its_service_account() {
+        let secret = ApiKind::known(&GroupVersionKind::parse("v1", "Secret"), "secrets", true);
+        let owners = |kind: &str| {
+            let object = json!({"type": kind, "metadata": {"name": "t",
+                "annotations": {"kubernetes.io/service-account.uid": "account"}}});
+            let seen = Sighting::read(&secret, object.to_string().as_bytes(), &lens());
+            seen.expect("an object").owners
+        };
+        assert_eq!(owners("kubernetes.io/service-account-token"), [Uid::parse("account")]);
+        assert_eq!(owners("Opaque"), []);
     }
 
     #[test]

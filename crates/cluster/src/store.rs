@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use object::{GroupKind, Object, ResourceKey};
 
-use crate::changes::Change;
+use crate::changes::{Change, Update};
 use crate::field_sets::KeptFieldSets;
 use crate::sighting::{Sighting, Uid};
 use crate::watch::Scope;
@@ -439,9 +439,23 @@ impl Store {
     }
 
     fn update(&mut self, slot: Slot, seen: Sighting) -> Vec<Change> {
-        let before = self.change(slot, None);
+        let concerned_before = self.change(slot, None);
+        let entry = self.objects.get(slot);
+        let stays = entry.stays_in_place(&seen);
+        let before = entry.body.as_ref().map(|body| live_object(entry, body));
         self.objects.update(slot, seen);
-        self.change(slot, before).into_iter().collect()
+        let entry = self.objects.get(slot);
+        let after = entry.body.as_ref().map(|body| live_object(entry, body));
+        let how = match (before, after) {
+            (Some(before), Some(after)) => Some(Update::Body { before, after }),
+            (None, None) => Some(Update::Unkept),
+            _ => None,
+        };
+        let mut change = self.change(slot, concerned_before);
+        if let Some(Change::Object { update, .. }) = &mut change {
+            *update = how.filter(|_| stays);
+        }
+        change.into_iter().collect()
     }
 
     fn forget(&mut self, slot: Slot, changes: &mut Vec<Change>) {
@@ -466,8 +480,10 @@ impl Store {
                 break;
             }
         }
+        let concerns_nobody = applications.is_empty();
         let key = || self.objects.key(slot);
-        (!applications.is_empty()).then(|| Change::Object { key: key(), applications, tracked })
+        let change = || Change::Object { key: key(), applications, tracked, update: None };
+        (!concerns_nobody).then(change)
     }
 
     fn owners(&self, slot: Slot) -> Vec<Slot> {

@@ -13,11 +13,13 @@ mod deletion_hooks;
 mod destinations;
 mod dry_runs;
 mod events;
+mod grace;
 mod health;
 mod healths;
 mod level;
 mod look;
 mod metrics;
+mod noise;
 mod operate;
 mod orphans;
 mod perform;
@@ -57,6 +59,7 @@ use apps::Apps;
 use destinations::Destinations;
 use dry_runs::DryRuns;
 use events::Events;
+use grace::Grace;
 use healths::Healths;
 use level::Level;
 use metrics::Metrics;
@@ -112,6 +115,7 @@ pub struct Controller {
     projects: Projects,
     bodies: Bodies,
     dry_runs: DryRuns,
+    grace: Grace,
     healths: Healths,
     events: Events,
     metrics: Metrics,
@@ -140,6 +144,7 @@ impl Controller {
             projects: Projects::new(),
             bodies: Bodies::default(),
             dry_runs: DryRuns::default(),
+            grace: Grace::default(),
             healths: Healths::default(),
             events: Events::new(),
             last_poll: RwLock::new(Instant::now()),

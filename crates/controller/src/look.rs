@@ -25,6 +25,7 @@ use render::tracking::{Tracking, TrackingMethod};
 use crate::Controller;
 use crate::acting::acting;
 use crate::destinations::DestinationError;
+use crate::grace::Reading;
 use crate::health::KindRules;
 use crate::level::Level;
 use crate::orphans;
@@ -57,6 +58,8 @@ pub(crate) struct Seen {
     pub(crate) findings: Vec<Finding>,
     /// Trying again by itself may help.
     pub(crate) may_pass: bool,
+    /// Whether the sources could be read.
+    pub(crate) reading: Reading,
     /// The cluster is out of sight, so briefly that nothing should be said yet.
     pub(crate) out_of_sight: bool,
     /// What is remembered of earlier looks does not count.
@@ -76,20 +79,18 @@ impl Seen {
         &self,
         named: &[SyncOperationResource],
     ) -> Option<BTreeSet<ResourceKey>> {
-        if named.is_empty() {
-            return None;
-        }
-        let is_named = |key: &&ResourceKey| {
-            named.iter().any(|it| {
-                it.group == key.group
-                    && it.kind == key.kind
-                    && it.name == key.name
-                    && (it.namespace.is_empty() || it.namespace == key.namespace)
-            })
-        };
         let keys = self.comparison.iter().flat_map(|it| it.items.keys());
-        Some(keys.filter(is_named).cloned().collect())
+        (!named.is_empty()).then(|| keys.filter(|key| is_named(key, named)).cloned().collect())
     }
+}
+
+fn is_named(key: &ResourceKey, named: &[SyncOperationResource]) -> bool {
+    named.iter().any(|it| {
+        it.group == key.group
+            && it.kind == key.kind
+            && it.name == key.name
+            && (it.namespace.is_empty() || it.namespace == key.namespace)
+    })
 }
 
 /// Which commits to look at.
@@ -130,6 +131,7 @@ pub(crate) async fn look(controller: &Controller, app: &Application, at: &At) ->
         orphans: Vec::new(),
         findings: Vec::new(),
         may_pass: false,
+        reading: Reading::Settled,
         out_of_sight: false,
         trusts_nothing: matches!(at, At::Target(level) if level.at_least_for(app) == Level::Hard),
         is_local: matches!(at, At::Manifests(_)),
@@ -309,6 +311,9 @@ async fn render(
             }
             Err(error) => {
                 seen.may_pass |= error.may_pass;
+                if error.may_pass {
+                    seen.reading = Reading::Failed;
+                }
                 let message = format!("Failed to load target state: {}", error.message);
                 seen.findings.push(Finding::new(Concern::Comparison, message));
             }
@@ -549,4 +554,29 @@ fn blindness(live: &Live) -> Option<Blind> {
         unverified.kind
     );
     Some(Blind { why, briefly })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operation_names_objects_exactly_and_their_namespace_if_it_likes() {
+        let check = |group: &str, kind: &str, namespace: &str, name: &str| {
+            let named = SyncOperationResource {
+                group: group.into(),
+                kind: kind.into(),
+                name: name.into(),
+                namespace: namespace.into(),
+                ..SyncOperationResource::default()
+            };
+            let key = ResourceKey::new(&GroupKind::new("apps", "Deployment"), "shop", "web");
+            is_named(&key, &[named])
+        };
+        assert!(check("apps", "Deployment", "shop", "web"));
+        assert!(check("apps", "Deployment", "", "web"));
+        assert!(!check("apps", "Deployment", "other", "web"));
+        assert!(!check("", "Deployment", "shop", "web"));
+        assert!(!check("apps", "*", "shop", "web"), "patterns are for whoever asks to expand");
+    }
 }

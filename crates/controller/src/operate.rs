@@ -43,7 +43,7 @@ pub(crate) async fn advance(
         end(app, state, "Error", message, controller.now());
         return None;
     };
-    if terms::is_overdue(controller, &state) {
+    if terms::is_overdue(controller.options.sync_timeout, &state, controller.now()) {
         state.phase = TERMINATING.into();
     }
     if state.phase != TERMINATING

@@ -6,7 +6,7 @@
 //! the Application afterwards, so it may end anywhere and begin anew.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use api::names::ANNOTATION_SKIP_RECONCILE;
 use api::{AppKey, Application};
@@ -31,7 +31,7 @@ pub(crate) type Next = Option<(Level, Duration)>;
 /// Brings one Application one pass further.
 pub(crate) async fn reconcile(controller: &Controller, key: &AppKey, level: Level) -> Next {
     let before = controller.apps.get(key)?;
-    if before.annotation(ANNOTATION_SKIP_RECONCILE) == Some("true") {
+    if is_left_alone(&before) {
         return None;
     }
     // An operation goes on until it ends or is terminated, whatever else is asked.
@@ -44,6 +44,11 @@ pub(crate) async fn reconcile(controller: &Controller, key: &AppKey, level: Leve
     let mut seen = look(controller, &app, &At::compared(&app, level)).await;
     if seen.out_of_sight {
         return Some((level, RETRY_BLIND_LOOK));
+    }
+    let grace = seen.settings.source_error_grace;
+    if controller.grace.covers(&before, seen.reading, level, grace, Instant::now()) {
+        tracing::info!(app = %key, findings = ?seen.findings, "its sources cannot be read; tried again soon");
+        return Some((level.max(Level::Polled), RETRY_FAILED_LOOK));
     }
     let mut next = seen.may_pass.then_some((Level::Polled, RETRY_FAILED_LOOK));
     next = sync_by_itself(controller, &mut app, &mut seen).or(next);
@@ -60,6 +65,12 @@ pub(crate) async fn reconcile(controller: &Controller, key: &AppKey, level: Leve
         Ok(()) => next,
         Err(failure) => failure.retry(level),
     }
+}
+
+/// Nobody looks after an Application whose owner wants to be left alone.
+fn is_left_alone(app: &Application) -> bool {
+    let word = app.annotation(ANNOTATION_SKIP_RECONCILE).unwrap_or_default();
+    matches!(word, "1" | "t" | "T" | "true" | "TRUE" | "True")
 }
 
 /// Asks for a sync where the Application wants one by itself and nothing holds
@@ -84,4 +95,19 @@ fn sync_by_itself(controller: &Controller, app: &mut Application, seen: &mut See
 
 fn until(at: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_application_can_ask_to_be_left_alone() {
+        for (word, expect) in [("true", true), ("1", true), ("false", false), ("yes", false)] {
+            let mut app = Application::named("argocd", "web");
+            app.metadata.annotations.insert(ANNOTATION_SKIP_RECONCILE.into(), word.into());
+            assert_eq!(is_left_alone(&app), expect, "{word}");
+        }
+        assert!(!is_left_alone(&Application::named("argocd", "web")));
+    }
 }

@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use api::ResourceIgnoreDifferences;
 use cluster::{Exclusions, StoreOptions, Tagged};
-use engine::diff::ignore::StatusOf;
+use engine::diff::ignore::{Ignoring, StatusOf};
 use engine::project::Impersonation;
 use engine::project::inherit::GlobalProject;
-use engine::{CompareSettings, KnownType};
+use engine::{CompareSettings, Finding, KnownType};
 use gocompat::glob;
 use object::GroupKind;
 use render::tracking::{Tracking, TrackingMethod};
 use settings::Settings as All;
 use settings::clusters::ClusterSettings;
-use settings::resources::{EVERY_KIND, IgnoreStatus, Resources, RespectRbac};
+use settings::resources::{IgnoreStatus, IgnoredFields, ResourceOverride, Resources, RespectRbac};
 
 use crate::destinations::instance_of;
 
@@ -30,6 +30,9 @@ pub struct Settings {
     pub(crate) poll_every: Duration,
     /// `timeout.reconciliation.jitter`.
     pub(crate) poll_jitter: Duration,
+    /// How long an Application keeps its status while its sources cannot be read
+    /// (`controller.repo.error.grace.period.seconds`).
+    pub(crate) source_error_grace: Duration,
     /// What comparisons ignore, whatever the Application.
     pub(crate) comparing: CompareSettings,
     /// Annotations of Secrets that nobody is shown.
@@ -68,6 +71,7 @@ impl Settings {
             tracking,
             poll_every: all.timeouts.reconciliation,
             poll_jitter: all.timeouts.reconciliation_jitter,
+            source_error_grace: source_error_grace(all),
             masked_annotations: all.resources.masked_annotations.iter().cloned().collect(),
             global_projects: all.global_projects.iter().map(global_project).collect(),
             clusters: all.clusters.clone(),
@@ -113,6 +117,23 @@ impl Settings {
         watching(self) != watching(before)
     }
 
+    /// Fields whose changes are no reason to look again, and what cannot be read of the rules;
+    /// none where every change is one.
+    pub(crate) fn ignored_updates(&self) -> (Option<Ignoring>, Vec<Finding>) {
+        if !self.resources.ignores_updates {
+            return (None, Vec::new());
+        }
+        let mut rules = fields_of_kinds(&self.resources, |it| &it.ignore_updates);
+        let status = if self.resources.compare.ignore_differences_on_updates {
+            rules.extend(self.comparing.ignore.iter().cloned());
+            self.comparing.status
+        } else {
+            StatusOf::None
+        };
+        let (ignoring, findings) = Ignoring::of(&[], &rules, status);
+        (Some(ignoring), findings)
+    }
+
     /// The script that judges a kind, if a user brought one. A name without
     /// patterns goes before one with them.
     pub(crate) fn health_script(&self, kind: &GroupKind) -> Option<&str> {
@@ -124,6 +145,11 @@ impl Settings {
             || scripts().find(|(key, _)| key.contains('*') && glob::matches(key, &name, &[]));
         exact.or_else(by_pattern).map(|(_, it)| it.health_lua.as_str())
     }
+}
+
+fn source_error_grace(all: &All) -> Duration {
+    let seconds = all.params.text("controller.repo.error.grace.period.seconds");
+    Duration::from_secs(seconds.and_then(|it| it.parse().ok()).unwrap_or(180))
 }
 
 fn tracking(written: &settings::Tracking) -> Tracking {
@@ -146,7 +172,7 @@ fn global_project(written: &settings::GlobalProject) -> GlobalProject {
 }
 
 fn known_types(resources: &Resources) -> Vec<KnownType> {
-    let of_kind = |(kind, written): (&String, &settings::resources::ResourceOverride)| {
+    let of_kind = |(kind, written): (&String, &ResourceOverride)| {
         let (group, name) = kind.split_once('/').unwrap_or(("", kind));
         let kind = GroupKind::new(group, name);
         let fields = written.known_type_fields.clone().into_iter();
@@ -157,33 +183,49 @@ fn known_types(resources: &Resources) -> Vec<KnownType> {
 
 /// The ignored fields of every kind, as an Application would write them.
 fn ignored(resources: &Resources) -> Vec<ResourceIgnoreDifferences> {
-    let of_kind = |(kind, written): (&String, &settings::resources::ResourceOverride)| {
-        let (group, name) = kind.split_once('/').unwrap_or(("", kind));
-        let fields = &written.ignore_differences;
-        let mut json_pointers = fields.json_pointers.clone();
+    let mut rules = fields_of_kinds(resources, |it| &it.ignore_differences);
+    for rule in &mut rules {
         // The comparison knows about the status by itself.
-        if kind == EVERY_KIND || kind.ends_with("/CustomResourceDefinition") {
-            json_pointers.retain(|it| it != "/status");
+        let is_of_every_kind = (rule.group.as_str(), rule.kind.as_str()) == ("*", "*");
+        if is_of_every_kind || rule.kind == "CustomResourceDefinition" {
+            rule.json_pointers.retain(|it| it != "/status");
         }
+    }
+    rules.retain(says_something);
+    rules
+}
+
+fn says_something(rule: &ResourceIgnoreDifferences) -> bool {
+    !rule.json_pointers.is_empty()
+        || !rule.jq_path_expressions.is_empty()
+        || !rule.managed_fields_managers.is_empty()
+}
+
+fn fields_of_kinds(
+    resources: &Resources,
+    fields: impl Fn(&ResourceOverride) -> &IgnoredFields,
+) -> Vec<ResourceIgnoreDifferences> {
+    let of_kind = |(kind, written): (&String, &ResourceOverride)| {
+        let (group, name) = kind.split_once('/').unwrap_or(("", kind));
+        let fields = fields(written);
         ResourceIgnoreDifferences {
             group: group.into(),
             kind: name.into(),
-            json_pointers,
+            json_pointers: fields.json_pointers.clone(),
             jq_path_expressions: fields.jq_path_expressions.clone(),
             managed_fields_managers: fields.managed_fields_managers.clone(),
             ..ResourceIgnoreDifferences::default()
         }
-    };
-    let says_something = |rule: &ResourceIgnoreDifferences| {
-        !rule.json_pointers.is_empty()
-            || !rule.jq_path_expressions.is_empty()
-            || !rule.managed_fields_managers.is_empty()
     };
     resources.overrides.iter().map(of_kind).filter(says_something).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use engine::health::BuiltinOnly;
+    use engine::update::matters;
+    use object::Object;
+    use serde_json::json;
     use settings::{Sources, names};
 
     use super::*;
@@ -275,6 +317,45 @@ mod tests {
         };
         assert_eq!((comparing.known_types, comparing.asks_server), (vec![known], true));
         assert!(!read(&[]).comparing.asks_server);
+    }
+
+    /// Which changes of a ConfigMap are a reason to look: of its data, of an
+    /// annotation, of its status.
+    fn reasons(data: &[(&str, &str)]) -> [bool; 3] {
+        let (ignoring, findings) = read(data).ignored_updates();
+        assert_eq!(findings, []);
+        let object = |text: &str, note: &str, status: &str| {
+            let value = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": text},
+                "metadata": {"name": "m", "annotations": {"note": note}}, "status": status});
+            Object::from_value(value).expect("an object")
+        };
+        let before = object("1", "1", "1");
+        [object("2", "1", "1"), object("1", "2", "1"), object("1", "1", "2")].map(|after| {
+            ignoring.as_ref().is_none_or(|it| matters(&before, &after, it, &BuiltinOnly))
+        })
+    }
+
+    #[test]
+    fn changes_of_ignored_fields_are_no_reason_to_look_again() {
+        const UPDATES: &str = "resource.customizations.ignoreResourceUpdates.ConfigMap";
+        const DIFFERENCES: &str = "resource.customizations.ignoreDifferences.all";
+        const NOTE: &str = "jsonPointers: [/metadata/annotations/note]";
+        const OFF: (&str, &str) = ("resource.ignoreResourceUpdatesEnabled", "false");
+        const STRICT: (&str, &str) =
+            ("resource.compareoptions", "ignoreDifferencesOnResourceUpdates: false");
+        assert_eq!(reasons(&[]), [true, true, false]);
+        assert_eq!(reasons(&[(UPDATES, NOTE)]), [true, false, false]);
+        assert_eq!(reasons(&[(UPDATES, "jqPathExpressions: [.data]")]), [false, true, false]);
+        assert_eq!(reasons(&[(DIFFERENCES, NOTE)]), [true, false, false]);
+        assert_eq!(reasons(&[(DIFFERENCES, NOTE), STRICT]), [true, true, true]);
+        assert_eq!(reasons(&[(UPDATES, NOTE), OFF]), [true, true, true]);
+    }
+
+    #[test]
+    fn a_rule_about_updates_that_cannot_be_read_is_told_and_the_others_hold() {
+        const UPDATES: &str = "resource.customizations.ignoreResourceUpdates.all";
+        let (_, findings) = read(&[(UPDATES, "jqPathExpressions: ['.a[', .b]")]).ignored_updates();
+        assert_eq!(findings.len(), 1, "{findings:?}");
     }
 
     #[test]

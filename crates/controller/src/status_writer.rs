@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::Application;
-use api::names::ANNOTATION_REFRESH;
+use api::names::{ANNOTATION_REFRESH, ANNOTATION_REFRESH_TIMESTAMP};
 use cluster::{ApiKind, Client, RequestError};
 use engine::status::is_news;
 use object::GroupVersionKind;
@@ -77,8 +77,7 @@ impl StatusWriter {
         }
         let mut patch = Self::patch(stored, new);
         if refreshed {
-            let metadata = patch.entry("metadata").or_insert_with(|| json!({}));
-            metadata["annotations"] = json!({ANNOTATION_REFRESH: null});
+            patch.insert("metadata".into(), without_request(stored));
         }
         self.send(stored, patch).await
     }
@@ -153,6 +152,15 @@ impl StatusWriter {
     }
 }
 
+/// Takes a refresh that is done off the Application, unless somebody asked again
+/// meanwhile: that would be a conflict, and the next pass sees it.
+fn without_request(stored: &Application) -> Value {
+    json!({
+        "resourceVersion": stored.metadata.resource_version,
+        "annotations": {ANNOTATION_REFRESH: null, ANNOTATION_REFRESH_TIMESTAMP: null},
+    })
+}
+
 fn as_json(value: &impl serde::Serialize) -> Value {
     serde_json::to_value(value).expect("API types have string keys and finite numbers")
 }
@@ -188,5 +196,19 @@ fn merge_patch(old: &Value, new: &Value) -> Option<Value> {
             Some(Value::Object(patch))
         }
         (_, new) => Some(new.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refresh_that_was_asked_for_again_is_not_taken_off_with_the_first() {
+        let mut stored = Application::named("argocd", "web");
+        stored.metadata.resource_version = "7".into();
+        let patch = without_request(&stored);
+        assert_eq!(patch["resourceVersion"], "7", "a later request has another version");
+        assert_eq!(patch.pointer("/annotations/argocd.argoproj.io~1refresh"), Some(&Value::Null));
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::{Application, OperationState};
 use engine::operation::pinned_revisions;
@@ -10,7 +11,6 @@ use engine::{Compared, Comparison, SyncOptions};
 use jiff::{SignedDuration, Timestamp};
 use object::{GroupKind, Object, ResourceKey};
 
-use crate::Controller;
 use crate::level::Level;
 use crate::look::{At, Seen};
 
@@ -30,10 +30,10 @@ pub(crate) fn elsewhere(state: &OperationState, seen: &Seen) -> Option<At> {
 }
 
 /// Has the operation taken longer than the settings allow?
-pub(crate) fn is_overdue(controller: &Controller, state: &OperationState) -> bool {
-    let limit = controller.options.sync_timeout.and_then(|it| SignedDuration::try_from(it).ok());
+pub(crate) fn is_overdue(limit: Option<Duration>, state: &OperationState, now: Timestamp) -> bool {
+    let limit = limit.and_then(|it| SignedDuration::try_from(it).ok());
     let began = state.started_at.timestamp();
-    began.zip(limit).is_some_and(|(began, limit)| controller.now().duration_since(began) > limit)
+    began.zip(limit).is_some_and(|(began, limit)| now.duration_since(began) > limit)
 }
 
 /// Why no sync may run at this hour, if so.
@@ -92,4 +92,23 @@ fn objections(seen: &Seen, options: &SyncOptions) -> BTreeMap<ResourceKey, Strin
 
 fn namespace_key(name: &str) -> ResourceKey {
     ResourceKey::new(&GroupKind::new("", "Namespace"), "", name)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_sync_is_overdue_after_the_time_that_the_settings_allow() {
+        let state = json!({"phase": "Running", "startedAt": "1970-01-01T00:00:00Z"});
+        let state: OperationState = serde_json::from_value(state).expect("an operation");
+        let check = |limit: Option<u64>, second: i64| {
+            let now = Timestamp::from_second(second).expect("a time");
+            is_overdue(limit.map(Duration::from_secs), &state, now)
+        };
+        assert!(!check(Some(60), 60) && check(Some(60), 61));
+        assert!(!check(None, 1_000_000), "without a limit none is");
+    }
 }

@@ -32,7 +32,8 @@ pub(crate) async fn tree(
 ) -> ApplicationTree {
     let roots: Vec<&Object> = comparison.items.values().filter_map(|it| it.pair.live()).collect();
     let below = descendants(cluster, &roots);
-    let children = bodies.of(cluster, &below).await;
+    let mut children = bodies.of(cluster, &below).await;
+    children.retain(|it| !is_of_another_group(it, &roots));
     let mut nodes: Vec<ResourceNode> = comparison
         .items
         .iter()
@@ -82,7 +83,21 @@ fn children(cluster: &Cluster, parent: &Object) -> Vec<Known> {
         };
         children.extend(cluster.in_namespace(parent.namespace()).into_iter().filter(is_claim));
     }
+    if kind.is(OPERATORS, "OperatorGroup") {
+        let is_version = |it: &Known| it.key.group_kind().is(OPERATORS, CLUSTER_SERVICE_VERSION);
+        children.extend(cluster.in_namespace(parent.namespace()).into_iter().filter(is_version));
+    }
     children
+}
+
+const OPERATORS: &str = "operators.coreos.com";
+const CLUSTER_SERVICE_VERSION: &str = "ClusterServiceVersion";
+
+/// The store does not know which group an operator's version is of; its body does.
+fn is_of_another_group(object: &Object, roots: &[&Object]) -> bool {
+    object.group_kind().is(OPERATORS, CLUSTER_SERVICE_VERSION)
+        && object.list(&["metadata", "ownerReferences"]).is_empty()
+        && !roots.iter().any(|root| tree::is_inferred_parent(root, object))
 }
 
 /// The owners that an object names, and those that [`children`] infers.
@@ -103,16 +118,7 @@ fn parents(cluster: &Cluster, object: &Object, roots: &[&Object]) -> Vec<Resourc
     };
     let owners = object.list(&["metadata", "ownerReferences"]);
     let mut parents: Vec<ResourceRef> = owners.iter().map(named).collect();
-    let by_name = roots.iter().filter(|root| {
-        root.namespace() == object.namespace()
-            && match (root.kind(), object.kind()) {
-                ("Service", "Endpoints") => root.name() == object.name() && owners.is_empty(),
-                ("StatefulSet", "PersistentVolumeClaim") => {
-                    tree::claims_by_name(root, object.name())
-                }
-                _ => false,
-            }
-    });
+    let by_name = roots.iter().filter(|root| tree::is_inferred_parent(root, object));
     parents.extend(by_name.map(|root| tree::reference(root)));
     parents
 }

@@ -12,6 +12,7 @@ use object::GroupVersionKind;
 
 use crate::Controller;
 use crate::level::Level;
+use crate::noise::Noise;
 use crate::settings::Settings;
 use crate::status_writer::application_kind;
 
@@ -37,6 +38,7 @@ pub(crate) async fn applications(controller: &Controller) {
             WatchEvent::Synced => {
                 controller.apps.retain(&listed);
                 controller.healths.retain(&listed);
+                controller.grace.retain(&listed);
             }
             WatchEvent::Applied(app) if !controller.holds_applications(&app.metadata.namespace) => {
             }
@@ -51,6 +53,7 @@ pub(crate) async fn applications(controller: &Controller) {
                 listed.remove(&app.key());
                 controller.apps.forget(&app.key());
                 controller.healths.forget(&app.key());
+                controller.grace.forget(&app.key());
             }
             WatchEvent::Unreadable { namespace, name, why } => {
                 tracing::warn!(app = %AppKey::new(namespace, name), why, "cannot read an Application");
@@ -121,6 +124,9 @@ pub(crate) async fn settings(controller: &Controller) {
             is_news
         });
         if is_news {
+            for finding in controller.settings().ignored_updates().1 {
+                tracing::warn!(why = %finding.message, "a rule about ignored updates does not count");
+            }
             controller.wake_everybody();
         }
         if all.changed().await.is_err() {
@@ -156,9 +162,12 @@ async fn follow(controller: &Controller, mut changes: Changes) {
 }
 
 fn concerned(controller: &Controller, batch: &[Change]) -> BTreeSet<AppKey> {
+    let settings = controller.settings();
+    let noise = Noise::of(&settings, controller.now());
     let mut keys = BTreeSet::new();
     for change in batch {
         match change {
+            Change::Object { update: Some(update), .. } if noise.is(update) => {}
             Change::Object { applications, .. } => {
                 keys.extend(applications.iter().map(|instance| app_key(controller, instance)));
             }

@@ -158,6 +158,20 @@ mod tests {
         check(&[("a", 0, false, "Delete=false")], "done");
     }
 
+    #[test]
+    fn what_helm_keeps_and_definitions_survive() {
+        let mut live = cluster(&[("a", 0, false, "")]);
+        live.values_mut().for_each(|it| it.set_annotation("helm.sh/resource-policy", "keep"));
+        let definition = json!({"apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition", "metadata": {"name": "ships", "annotations": {
+                "argocd.argoproj.io/tracking-id":
+                    "app:apiextensions.k8s.io/CustomResourceDefinition:/ships"}}});
+        let definition = Object::from_value(definition).expect("an object");
+        live.insert(definition.key(), definition);
+        let app = Application::named("argocd", "app");
+        assert_eq!(next(&live, &app, "app", &TrackedBy::default()), CascadeStep::Done);
+    }
+
     fn with_options(words: &[&str]) -> Application {
         let mut app = Application::named("argocd", "app");
         let words = words.iter().map(|it| (*it).to_owned()).collect();

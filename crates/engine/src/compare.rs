@@ -527,6 +527,15 @@ mod tests {
     }
 
     #[test]
+    fn hooks_are_no_part_of_the_comparison() {
+        let mut hook = config_map("a", "app:/ConfigMap:web/a");
+        hook.set_annotation(api::names::ANNOTATION_HOOK, "PostSync");
+        check(hook.clone(), &[Verdict::NotJudged]);
+        let (comparison, _) = compared(vec![hook], vec![]);
+        assert_eq!((comparison.items.len(), comparison.hooks.len()), (0, 1));
+    }
+
+    #[test]
     fn a_copied_tracking_id_adopts_nothing() {
         check(config_map("copy", "app:/ConfigMap:web/a"), &[Verdict::NotJudged]);
     }

@@ -17,6 +17,7 @@ pub mod ignore;
 pub mod jq;
 pub mod normalise;
 mod respect;
+mod same_text;
 pub mod server_side;
 pub mod structured;
 pub mod three_way;
@@ -206,14 +207,13 @@ pub fn diff(want: &Object, live: &Object, comparing: &Comparing) -> Vec<Differen
 #[must_use]
 pub fn is_settled(want: &Object, live: &Object, comparing: &Comparing) -> bool {
     let of = structured::type_of(want, &comparing.schema);
-    let value = |object: &Object| Value::Object(object.fields().clone());
-    let (want_value, live_value) = (value(want), value(live));
+    let (want_value, live_value) = (want.as_value(), live.as_value());
     if comparing.is_server_side(want, live) {
         let (owned, _) = structured::owned(live, &comparing.manager);
-        return matches!(unsettled(&want_value, &live_value, &owned, of), Ok(None));
+        return matches!(unsettled(want_value, live_value, &owned, of), Ok(None));
     }
-    matches!(differing_leaf(&want_value, &live_value, of), Ok(None))
-        && three_way::last_applied(live).is_none_or(|it| three_way::same(&it, want))
+    matches!(differing_leaf(want_value, live_value, of), Ok(None))
+        && live.annotation(three_way::LAST_APPLIED).is_none_or(|it| three_way::says(it, want))
 }
 
 /// The two objects to compare. What cannot be predicted in the way asked for is
@@ -221,11 +221,13 @@ pub fn is_settled(want: &Object, live: &Object, comparing: &Comparing) -> bool {
 #[must_use]
 pub fn sides(want: &Object, live: &Object, comparing: &Comparing) -> Sides {
     let stated = want;
-    let mut want = want.clone();
-    let mut live = live.clone();
-    comparing.align(&mut want, &mut live);
-    let want = comparing.normalised(&want);
-    let live = comparing.normalised(&live);
+    let (want, live) = if comparing.aligns() {
+        let (mut want, mut live) = (want.clone(), live.clone());
+        comparing.align(&mut want, &mut live);
+        (comparing.normalised(&want), comparing.normalised(&live))
+    } else {
+        (comparing.normalised(want), comparing.normalised(live))
+    };
     if comparing.is_server_side(&want, &live)
         && let Ok(sides) = structured::sides(stated, &want, &live, comparing)
     {
@@ -257,6 +259,11 @@ impl Comparing {
     pub(crate) fn strictly(&self) -> Option<Self> {
         let ignoring = self.ignoring.always()?;
         Some(Self { ignoring, ..self.clone() })
+    }
+
+    /// Does anything depend on both sides?
+    fn aligns(&self) -> bool {
+        self.instance_label.is_some() || self.ignoring.trusted().next().is_some()
     }
 
     /// What depends on both sides: fields that trusted managers set, and the
@@ -331,6 +338,8 @@ fn walk(
     found: &mut Vec<Difference>,
 ) {
     match (want, live) {
+        // Nearly everything is; a path is only made where it leads somewhere.
+        (want, live) if want == live => {}
         (Some(Value::Object(want)), Some(Value::Object(live))) => {
             let mut names: Vec<&String> = want.keys().chain(live.keys()).collect();
             names.sort_unstable();
@@ -347,7 +356,6 @@ fn walk(
                 });
             }
         }
-        (want, live) if want == live => {}
         (want, live) => {
             found.push(Difference { path: path.clone(), want: want.cloned(), live: live.cloned() });
         }

@@ -24,6 +24,7 @@ pub mod project;
 pub mod status;
 pub mod step;
 pub mod tree;
+pub mod update;
 pub mod windows;
 pub mod writing;
 

@@ -43,3 +43,16 @@ const KINDS: [&str; 35] = [
 pub(crate) fn kind_rank(kind: &str) -> usize {
     KINDS.iter().position(|known| *known == kind).unwrap_or(KINDS.len())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_have_their_order() {
+        let mut kinds = ["Ship", "Ingress", "Deployment", "Service", "Secret", "Pod", "Namespace"];
+        kinds.sort_by_key(|it| kind_rank(it));
+        let expect = ["Namespace", "Secret", "Service", "Pod", "Deployment", "Ingress", "Ship"];
+        assert_eq!(kinds, expect);
+    }
+}

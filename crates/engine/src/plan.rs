@@ -526,6 +526,41 @@ mod tests {
         assert_eq!(planned("ApplyOutOfSyncOnly=true"), "");
     }
 
+    fn hook(metadata: &serde_json::Value) -> Comparison {
+        let mut job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata});
+        job["metadata"]["annotations"] = json!({"argocd.argoproj.io/hook": "PreSync"});
+        let job = Object::from_value(job).expect("an object");
+        Comparison { hooks: vec![job], ..Comparison::default() }
+    }
+
+    #[test]
+    fn a_hook_without_name_is_named_after_commit_phase_and_time() {
+        let comparison = hook(&json!({"generateName": "Migrate-"}));
+        let app = Application::named("argocd", "app");
+        let began = Timestamp::from_second(1_700_000_000).expect("a time");
+        let planned = |commit: &str| {
+            let options = SyncOptions::of(&app, &SyncOperation::default(), commit, began);
+            plan(&comparison, &options).to_string()
+        };
+        let expect = "PreSync 0: run batch/Job migrate-0123456-presync-1700000000\n";
+        assert_eq!(planned("0123456789abcdef"), expect);
+        assert_eq!(planned("v1.2"), expect.replace("0123456", "v1.2"));
+    }
+
+    #[test]
+    fn hooks_are_not_run_by_a_sync_of_some_objects_nor_by_a_dry_run() {
+        let comparison = hook(&json!({"name": "migrate"}));
+        let app = Application::named("argocd", "app");
+        let planned = |sync: &SyncOperation| {
+            let options = SyncOptions::of(&app, sync, "c1", Timestamp::UNIX_EPOCH);
+            plan(&comparison, &options).to_string()
+        };
+        assert_eq!(planned(&SyncOperation::default()), "PreSync 0: run batch/Job migrate\n");
+        let some = api::SyncOperationResource { kind: "ConfigMap".into(), ..Default::default() };
+        assert_eq!(planned(&SyncOperation { resources: vec![some], ..Default::default() }), "");
+        assert_eq!(planned(&SyncOperation { dry_run: true, ..SyncOperation::default() }), "");
+    }
+
     #[test]
     fn what_is_ignored_is_written_as_it_is_where_that_was_asked_for() {
         let deployment = |replicas: u8, paused: bool| {

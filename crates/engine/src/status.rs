@@ -272,7 +272,8 @@ fn external_urls(app: &Application, comparison: Option<&Comparison>) -> Vec<Stri
     let of_objects = live.filter_map(tree::networking).flat_map(|it| it.external_urls);
     let annotations = app.metadata.annotations.iter();
     let links = annotations.filter(|(name, _)| name.starts_with(names::ANNOTATION_LINK_PREFIX));
-    let all: BTreeSet<String> = of_objects.chain(links.map(|(_, url)| url.clone())).collect();
+    let links = links.map(|(_, link)| link.clone()).filter(|link| tree::is_web_link(link));
+    let all: BTreeSet<String> = of_objects.chain(links).collect();
     all.into_iter().collect()
 }
 
@@ -354,6 +355,37 @@ mod tests {
     fn a_missing_object_does_not_degrade_the_others() {
         let job = object("Job", "a", &json!({"conditions": [{"type": "Complete"}]}));
         check(&[job.clone(), object("Job", "b", &json!({}))], &[job], "OutOfSync", "Healthy");
+    }
+
+    #[test]
+    fn links_of_an_application_lead_to_web_pages_only() {
+        let mut app = app();
+        for (name, link) in [("a", "Docs|https://docs.example"), ("b", "x|javascript:alert(1)")] {
+            let name = format!("{}{name}", names::ANNOTATION_LINK_PREFIX);
+            app.metadata.annotations.insert(name, link.into());
+        }
+        assert_eq!(external_urls(&app, None), ["Docs|https://docs.example"]);
+    }
+
+    #[test]
+    fn what_is_not_to_count_for_health_does_not() {
+        let mut failed = object("Job", "bad", &json!({"conditions": [{"type": "Failed"}]}));
+        failed.set_annotation(names::ANNOTATION_IGNORE_HEALTHCHECK, "true");
+        let done = object("Job", "good", &json!({"conditions": [{"type": "Complete"}]}));
+        check(&[failed.clone(), done.clone()], &[failed, done], "Synced", "Healthy");
+    }
+
+    #[test]
+    fn an_extra_object_that_may_be_there_does_not_count_but_its_own_status_does() {
+        let mut extra = object("ConfigMap", "extra", &json!({}));
+        extra.set_annotation(names::ANNOTATION_TRACKING_ID, "app:/ConfigMap:web/extra");
+        check(&[], &[extra.clone()], "OutOfSync", "Healthy");
+        extra.set_annotation(names::ANNOTATION_COMPARE_OPTIONS, "IgnoreExtraneous");
+        let status = seen(Some(&compared(&[], &[extra])), &[]);
+        assert_eq!(
+            (status.sync.status.as_str(), status.resources[0].status.as_str()),
+            ("Synced", "OutOfSync")
+        );
     }
 
     #[test]

@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::health::{Health, HealthCode, HealthRules, health};
 
 pub use hosts::hosts;
+pub(crate) use network::is_web_link;
 pub use network::networking;
 
 /// The images of a pod, each once.
@@ -82,6 +83,34 @@ pub fn claims_by_name(stateful_set: &Object, claim: &str) -> bool {
         claim.strip_prefix(&stem).is_some_and(is_numbered)
     })
 }
+
+/// Does an object that names no owner of this kind belong to `parent` all the
+/// same? Kubernetes and others say so by names and annotations.
+#[must_use]
+pub fn is_inferred_parent(parent: &Object, child: &Object) -> bool {
+    let (above, below) = (parent.group_kind(), child.group_kind());
+    let is_named = |annotation: &str| child.annotation(annotation) == Some(parent.name());
+    if parent.namespace() != child.namespace() {
+        return false;
+    }
+    match (above.group.as_str(), above.kind.as_str(), below.group.as_str(), below.kind.as_str()) {
+        ("", "Service", "", "Endpoints") => {
+            parent.name() == child.name() && child.list(&["metadata", "ownerReferences"]).is_empty()
+        }
+        ("", "ServiceAccount", "", "Secret") => {
+            child.text(&["type"]) == Some(SERVICE_ACCOUNT_TOKEN) && is_named(ACCOUNT_OF_TOKEN)
+        }
+        ("apps", "StatefulSet", "", "PersistentVolumeClaim") => {
+            claims_by_name(parent, child.name())
+        }
+        (OLM, "OperatorGroup", OLM, "ClusterServiceVersion") => is_named("olm.operatorGroup"),
+        _ => false,
+    }
+}
+
+const SERVICE_ACCOUNT_TOKEN: &str = "kubernetes.io/service-account-token";
+const ACCOUNT_OF_TOKEN: &str = "kubernetes.io/service-account.name";
+const OLM: &str = "operators.coreos.com";
 
 /// A health as the API tells it.
 #[must_use]
@@ -176,6 +205,38 @@ mod tests {
             (node.resource_ref.namespace.as_str(), node.resource_ref.uid.as_str()),
             ("n", "")
         );
+    }
+
+    #[test]
+    fn some_parents_are_told_by_names_and_annotations() {
+        let check = |parent: (&str, &str), child: Value, expect: bool| {
+            let parent = object(json!({"apiVersion": parent.0, "kind": parent.1,
+                "metadata": {"name": "web", "namespace": "n"}}));
+            let child = object(child);
+            assert_eq!(is_inferred_parent(&parent, &child), expect, "{child:?}");
+        };
+        let token = |account: &str, kind: &str| {
+            json!({"apiVersion": "v1", "kind": "Secret", "type": kind, "metadata": {
+                "name": "t", "namespace": "n",
+                "annotations": {"kubernetes.io/service-account.name": account}}})
+        };
+        let account = ("v1", "ServiceAccount");
+        check(account, token("web", "kubernetes.io/service-account-token"), true);
+        check(account, token("other", "kubernetes.io/service-account-token"), false);
+        check(account, token("web", "Opaque"), false);
+        let endpoints = |namespace: &str, owners: Value| {
+            json!({"apiVersion": "v1", "kind": "Endpoints", "metadata": {
+                "name": "web", "namespace": namespace, "ownerReferences": owners}})
+        };
+        check(("v1", "Service"), endpoints("n", json!([])), true);
+        check(("v1", "Service"), endpoints("n", json!([{"kind": "Other"}])), false);
+        check(("v1", "Service"), endpoints("m", json!([])), false);
+        let version = |group: &str| {
+            json!({"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
+                "metadata": {"name": "v1", "namespace": "n", "annotations": {"olm.operatorGroup": group}}})
+        };
+        check(("operators.coreos.com/v1", "OperatorGroup"), version("web"), true);
+        check(("operators.coreos.com/v1", "OperatorGroup"), version("other"), false);
     }
 
     #[test]

@@ -365,6 +365,30 @@ mod tests {
     }
 
     #[test]
+    fn the_manager_that_fields_are_taken_over_from_can_be_named() {
+        let taken_over_from = |word: &str, manager: &str| {
+            let sync = SyncOperation {
+                sync_options: vec!["ServerSideApply=true".into(), word.into()],
+                ..SyncOperation::default()
+            };
+            let mut app = Application::named("argocd", "web");
+            let annotation = names::ANNOTATION_CLIENT_SIDE_APPLY_MIGRATION_MANAGER.to_owned();
+            app.metadata.annotations.insert(annotation, manager.into());
+            SyncOptions::of(&app, &sync, "c1", Timestamp::UNIX_EPOCH).takes_over_from
+        };
+        assert_eq!(taken_over_from("", "").as_deref(), Some(CLIENT_SIDE_MANAGER));
+        assert_eq!(taken_over_from("", "helm").as_deref(), Some("helm"));
+        assert_eq!(taken_over_from("ClientSideApplyMigration=false", "helm"), None);
+    }
+
+    #[test]
+    fn an_option_that_says_no_is_like_one_that_is_not_there() {
+        let map = object("ConfigMap", "Replace=false");
+        check_way(&["Replace=false", "ApplyOutOfSyncOnly=false"], &map, None, &Way::ClientSide);
+        assert!(!options(&["ApplyOutOfSyncOnly=false"]).out_of_sync_only);
+    }
+
+    #[test]
     fn the_objects_word_about_pruning_beats_the_applications() {
         let asked = options(&["Prune=confirm"]);
         assert_eq!(asked.consent_to_prune(&object("ConfigMap", "")), Consent::AfterConfirmation);

@@ -13,7 +13,9 @@
 //!   how it looks after Go has printed it as JSON; minus zero is zero.
 //!
 //! The way of a text: `libyaml-safer` says which node stands where, `load`
-//! builds the value with `resolve` deciding what a scalar means.
+//! builds the value with `resolve` deciding what a scalar means. That is the
+//! long way; texts as manifests are written take a short one (`block`), JSON
+//! another (`json`), both of which give the same or nothing.
 //!
 //! Where that parser differs from goyaml (`tests/golden/yaml-differs.jsonl`): `?`
 //! inside a plain scalar of a flow list, the escape `\'`, commas and brackets in
@@ -23,6 +25,7 @@
 //! of 1024 characters.
 
 mod base64;
+mod block;
 mod emit;
 mod error;
 mod json;
@@ -75,7 +78,7 @@ pub fn to_value_within(text: &str, limits: Limits) -> Result<Value, Error> {
     check_size(text, limits)?;
     match json::plain_object(text) {
         Some(value) => Ok(value),
-        None => load::first_document(text, DuplicateKeys::LastWins, limits),
+        None => first_document(text, DuplicateKeys::LastWins, limits),
     }
 }
 
@@ -86,7 +89,31 @@ pub fn to_value_within(text: &str, limits: Limits) -> Result<Value, Error> {
 pub fn to_value_strict(text: &str) -> Result<Value, Error> {
     let limits = Limits::default();
     check_size(text, limits)?;
-    load::first_document(text, DuplicateKeys::Refused, limits)
+    first_document(text, DuplicateKeys::Refused, limits)
+}
+
+/// The short way where it is certain, or else the long one.
+fn first_document(
+    text: &str,
+    duplicate_keys: DuplicateKeys,
+    limits: Limits,
+) -> Result<Value, Error> {
+    match block::document(text, duplicate_keys, limits) {
+        Some(value) => Ok(value),
+        None => load::first_document(text, duplicate_keys, limits),
+    }
+}
+
+/// What the long way alone makes of a text: for those who hold the short ways to it.
+///
+/// # Errors
+/// As [`to_value`], and where `strict` as [`to_value_strict`].
+#[doc(hidden)]
+pub fn to_value_the_long_way(text: &str, strict: bool) -> Result<Value, Error> {
+    let limits = Limits::default();
+    check_size(text, limits)?;
+    let duplicate_keys = if strict { DuplicateKeys::Refused } else { DuplicateKeys::LastWins };
+    load::first_document(text, duplicate_keys, limits)
 }
 
 /// Reads every document of a manifest file, with the line where each begins.

@@ -12,7 +12,7 @@ use crate::{GroupKind, GroupVersionKind, ResourceKey};
 /// answer "absent" rather than fail. Keys are sorted, as Go prints them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(transparent)]
-pub struct Object(Map<String, Value>);
+pub struct Object(Value);
 
 /// Why a tree is no Kubernetes object. Shown to the author of the manifest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +31,7 @@ impl Object {
     /// # Errors
     /// When the top is no mapping, or `apiVersion` or `kind` is no string.
     pub fn from_value(value: Value) -> Result<Self, NotAnObject> {
-        let Value::Object(fields) = value else {
+        let Value::Object(fields) = &value else {
             return Err(NotAnObject::NotAMapping(type_name(&value)));
         };
         for field in ["apiVersion", "kind"] {
@@ -40,31 +40,36 @@ impl Object {
                 _ => return Err(NotAnObject::MissingField(field)),
             }
         }
-        Ok(Self(fields))
+        Ok(Self(value))
     }
 
     /// The object as a JSON value.
     #[must_use]
     pub fn into_value(self) -> Value {
-        Value::Object(self.0)
+        self.0
+    }
+
+    /// The object as a JSON value, to look at.
+    #[must_use]
+    pub fn as_value(&self) -> &Value {
+        &self.0
     }
 
     /// The top-level fields.
     #[must_use]
     pub fn fields(&self) -> &Map<String, Value> {
-        &self.0
+        self.0.as_object().expect("was a mapping when it was made")
     }
 
     /// The top-level fields, to change. Do not take `apiVersion` or `kind` away.
     pub fn fields_mut(&mut self) -> &mut Map<String, Value> {
-        &mut self.0
+        self.0.as_object_mut().expect("was a mapping when it was made")
     }
 
     /// Follows field names from the top: `at(&["spec", "replicas"])`.
     #[must_use]
     pub fn at(&self, path: &[&str]) -> Option<&Value> {
-        let (first, rest) = path.split_first()?;
-        rest.iter().try_fold(self.0.get(*first)?, |value, field| value.get(field))
+        path.iter().try_fold(&self.0, |value, field| value.get(field))
     }
 
     /// The string at `path`, if there is one.
@@ -168,12 +173,12 @@ impl Object {
     }
 
     fn set_in_metadata_map(&mut self, map: &str, name: &str, value: &str) {
-        let entries = mapping(mapping(self.0.entry("metadata")).entry(map));
+        let entries = mapping(mapping(self.fields_mut().entry("metadata")).entry(map));
         entries.insert(name.to_owned(), Value::String(value.to_owned()));
     }
 
     fn set_metadata(&mut self, field: &str, value: Value) {
-        mapping(self.0.entry("metadata")).insert(field.to_owned(), value);
+        mapping(self.fields_mut().entry("metadata")).insert(field.to_owned(), value);
     }
 }
 

@@ -42,6 +42,18 @@ pub(super) struct Entry {
     pub(super) images: Box<[Box<str>]>,
 }
 
+impl Entry {
+    /// Is `seen` the same object of the same application, below the same owners, and the same in all that is kept of
+    /// one that nobody tracks?
+    pub(super) fn stays_in_place(&self, seen: &Sighting) -> bool {
+        self.uid == seen.uid
+            && self.deleting == seen.deleting
+            && *self.owners == *seen.owners
+            && self.application.as_deref() == seen.application.as_deref()
+            && self.images == seen.images
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Objects {
     entries: Vec<Option<Entry>>,

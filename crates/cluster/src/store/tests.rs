@@ -272,7 +272,8 @@ fn a_change_is_followed_up_the_owners_and_a_circle_of_owners_ends() {
     store.applied(watch, owned("middle!=1", "top"));
     let told = store.applied(watch, owned("bottom!=1", "middle"));
     let applications = BTreeSet::from(["web".into()]);
-    assert_eq!(told, [Change::Object { key: key("bottom"), applications, tracked: false }]);
+    let expect = Change::Object { key: key("bottom"), applications, tracked: false, update: None };
+    assert_eq!(told, [expect]);
     assert_eq!(store.children("top").len(), 1);
 
     store.applied(watch, owned("one!=1", "two"));
@@ -315,4 +316,42 @@ fn images_are_those_of_the_pods_below_an_application() {
     }
     let images: Vec<String> = script.store.images("web").into_iter().collect();
     assert_eq!(images, ["not a pod's, but who knows", "web:1", "web:2"]);
+}
+
+/// How one more sight of a known object is told.
+fn how(first: Sighting, second: Sighting) -> Option<String> {
+    let mut store = Store::default();
+    let watch = store.start_watch(&config_map(), Scope::Everywhere);
+    store.applied(watch, sighting("top=1"));
+    store.applied(watch, first);
+    let told = store.applied(watch, second);
+    let [Change::Object { update, .. }] = &told[..] else { panic!("{told:?}") };
+    update.as_ref().map(|it| match it {
+        Update::Body { before, after } => {
+            format!("{} -> {}", before.resource_version, after.resource_version)
+        }
+        Update::Unkept => "unkept".into(),
+    })
+}
+
+#[test]
+fn an_update_of_a_tracked_object_tells_both_states() {
+    assert_eq!(how(sighting("a=1"), sighting("a=2")).as_deref(), Some("1 -> 2"));
+}
+
+#[test]
+fn an_update_of_what_nobody_tracks_tells_whether_anything_kept_changed() {
+    let owned = |text: &str| Sighting { owners: vec![Uid::parse("top")], ..sighting(text) };
+    let running = |text: &str| Sighting { images: Box::new(["web:2".into()]), ..owned(text) };
+    assert_eq!(how(owned("a!=1"), owned("a!=2")).as_deref(), Some("unkept"));
+    assert_eq!(how(owned("a!=1"), running("a!=2")), None);
+    assert_eq!(how(owned("a!=1"), sighting("a!=2")), None);
+}
+
+#[test]
+fn an_object_made_anew_or_about_to_go_or_tracked_by_another_is_no_mere_update() {
+    assert_eq!(how(sighting("a=1"), sighting("a=2@other")), None);
+    assert_eq!(how(sighting("a=1"), Sighting { deleting: true, ..sighting("a=2") }), None);
+    let moved = Sighting { application: Some("shop".into()), ..sighting("a=2") };
+    assert_eq!(how(sighting("a=1"), moved), None);
 }

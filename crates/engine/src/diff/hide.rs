@@ -123,6 +123,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn equal_values_get_equal_signs_and_others_signs_of_another_length() {
+        let secret = |data: Value| {
+            let mut value = json!({"apiVersion": "v1", "kind": "Secret",
+                "metadata": {"name": "s", "annotations": {"token": "hush"}}});
+            value["data"] = data;
+            Object::from_value(value).expect("an object")
+        };
+        let mut want = secret(json!({"same": "YQ==", "changed": "Yg=="}));
+        let mut live = secret(json!({"same": "YQ==", "changed": "Yw==", "extra": "ZA=="}));
+        live.set_annotation(LAST_APPLIED, &want.as_value().to_string());
+        hide_secrets(Some(&mut want), Some(&mut live), &BTreeSet::from(["token".to_owned()]));
+        let signs = |it: &Object| it.at(&["data"]).cloned();
+        assert_eq!(signs(&want), Some(json!({"same": "++++++++", "changed": "++++++++"})));
+        let expect = json!({"same": "++++++++", "changed": "++++++++++++", "extra": "++++++++"});
+        assert_eq!(signs(&live), Some(expect));
+        assert_eq!(live.annotation("token"), Some("++++++++"));
+        let remembered = live.annotation(LAST_APPLIED).expect("what was applied last");
+        assert!(!remembered.contains("YQ==") && !remembered.contains("hush"), "{remembered}");
+    }
+
+    #[test]
     fn a_refusal_that_quotes_a_secret_shows_none_of_it() {
         let object = |kind: &str| {
             let value = json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "s"},

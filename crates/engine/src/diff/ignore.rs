@@ -122,14 +122,14 @@ impl Ignoring {
     }
 
     /// Takes what is ignored by pointer or expression out of one side.
-    pub(super) fn drop_ignored(&self, object: &mut Object) {
+    pub(crate) fn drop_ignored(&self, object: &mut Object) {
         for rule in self.rules.iter().filter(|it| it.concerns(object)).collect::<Vec<_>>() {
             for pointer in &rule.pointers {
                 remove_at(object.fields_mut(), pointer);
             }
             for expression in &rule.expressions {
                 // An expression that fails on this object says nothing about it.
-                if let Ok(cut) = jq::delete(&value(object), expression)
+                if let Ok(cut) = jq::delete(object.as_value(), expression)
                     && let Ok(cut) = Object::from_value(cut)
                 {
                     *object = cut;
@@ -166,7 +166,7 @@ impl Ignoring {
                 continue;
             }
             for side in [&mut *want, &mut *live] {
-                if let Ok(cut) = Object::from_value(remove(&value(side), &theirs, of)) {
+                if let Ok(cut) = Object::from_value(remove(side.as_value(), &theirs, of)) {
                     *side = cut;
                 }
             }
@@ -177,16 +177,12 @@ impl Ignoring {
 /// Has a field of the set another value on either side? One that only one side
 /// has is no quarrel about its value.
 fn differ_within(set: &FieldSet, want: &Object, live: &Object, of: Type<'_>) -> bool {
-    let (want, live) = (value(want), value(live));
-    let (Ok(wanted), Ok(found)) = (FieldSet::of(&want, of), FieldSet::of(&live, of)) else {
+    let (want, live) = (want.as_value(), live.as_value());
+    let (Ok(wanted), Ok(found)) = (FieldSet::of(want, of), FieldSet::of(live, of)) else {
         return false;
     };
     let shared = set.intersection(&wanted).intersection(&found);
-    project(&want, &shared, of) != project(&live, &shared, of)
-}
-
-fn value(object: &Object) -> Value {
-    Value::Object(object.fields().clone())
+    project(want, &shared, of) != project(live, &shared, of)
 }
 
 impl Rule {

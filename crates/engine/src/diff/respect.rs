@@ -39,8 +39,7 @@ fn ignored_part(
         return patch::strategic::apply(normal_want.fields(), &taken, of).ok();
     }
     let taken = patch::merge::create(normal_live.fields(), live.fields());
-    let want = Value::Object(normal_want.fields().clone());
-    match patch::merge::apply(&want, &Value::Object(taken)) {
+    match patch::merge::apply(normal_want.as_value(), &Value::Object(taken)) {
         Value::Object(fields) => Some(fields),
         _ => None,
     }

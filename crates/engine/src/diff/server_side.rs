@@ -89,8 +89,8 @@ fn without_webhooks(
     if ours.is_empty() {
         return Err(AnswerError::NothingOwned { manager: comparing.manager.clone() });
     }
-    let predicted = Value::Object(answer.fields().clone());
-    let live = Value::Object(live.fields().clone());
+    let predicted = answer.as_value().clone();
+    let live = live.as_value().clone();
     let predicted_fields = FieldSet::of(&predicted, of).map_err(not_keyed)?;
     let live_fields = FieldSet::of(&live, of).map_err(not_keyed)?;
 

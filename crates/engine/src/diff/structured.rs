@@ -22,17 +22,15 @@ pub fn sides(
     comparing: &Comparing,
 ) -> Result<Sides, NotKeyed> {
     let of = type_of(want, &comparing.schema);
-    let want_value = Value::Object(want.fields().clone());
-    let live_value = Value::Object(live.fields().clone());
-    let merged = merge(&live_value, &want_value, of)?;
+    let merged = merge(live.as_value(), want.as_value(), of)?;
 
-    let wanted = FieldSet::of(&want_value, of)?;
+    let wanted = FieldSet::of(want.as_value(), of)?;
     let (ours, others) = owned(live, &comparing.manager);
-    let stated = FieldSet::of(&Value::Object(stated.fields().clone()), of)?;
+    let stated = FieldSet::of(stated.as_value(), of)?;
     let kept = wanted.union(&stated).union(&others);
     let dropped = ours.difference(&kept).without_parents_of(&kept);
     let predicted = remove(&merged, &dropped, of);
-    Ok(Sides { predicted: presentable(predicted), live: presentable(live_value) })
+    Ok(Sides { predicted: presentable(predicted), live: presentable(live.as_value().clone()) })
 }
 
 pub(super) fn type_of<'s>(object: &Object, schema: &'s Schema) -> Type<'s> {

@@ -245,3 +245,107 @@ fn a_field_of_a_known_type_is_compared_by_value() {
     check_with(&comparing, &ship("1000m"), &ship("2"), &["/spec/holds/0/cpu"]);
     check(&ship("1000m"), &ship("1"), &["/spec/holds/0/cpu"]);
 }
+
+#[test]
+fn what_the_server_puts_into_claim_templates_is_no_difference() {
+    let set = |claim: Value| {
+        object(json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "s"},
+            "spec": {"serviceName": "s", "selector": {}, "template": {"spec": {"containers": []}},
+                "volumeClaimTemplates": [claim]}}))
+    };
+    let storage = |size: &str| {
+        json!({"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": size}}}})
+    };
+    let want = set(storage("1Gi"));
+    let mut filled = storage("1Gi");
+    filled["spec"]["storageClassName"] = json!("fast");
+    filled["status"] = json!({"phase": "Pending"});
+    check(&want, &applied(set(filled), &want), &[]);
+    let live = applied(set(storage("1Gi")), &want);
+    let found = diff(&set(storage("2Gi")), &live, &Comparing::default());
+    assert_eq!(found.len(), 1, "{found:?}");
+}
+
+#[test]
+fn what_others_add_to_a_custom_resource_is_no_difference_unless_it_is_an_element() {
+    let ship = |holds: Value| {
+        object(json!({"apiVersion": "ships.io/v1", "kind": "Ship", "metadata": {"name": "s"},
+            "spec": {"holds": holds}}))
+    };
+    let want = ship(json!([{"name": "a"}]));
+    let filled = ship(json!([{"name": "a", "added": 1}]));
+    check(&want, &applied(filled, &want), &[]);
+    let longer = ship(json!([{"name": "a"}, {"name": "b"}]));
+    check(&want, &applied(longer, &want), &["/spec/holds"]);
+}
+
+#[test]
+fn no_rules_and_empty_rules_of_a_role_are_one() {
+    let role = |rules: Value| {
+        object(json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+            "metadata": {"name": "r"}, "rules": rules}))
+    };
+    check(&role(json!([])), &role(json!(null)), &[]);
+    check(&role(json!(null)), &role(json!([])), &[]);
+    check(&role(json!([{"verbs": ["get"]}])), &role(json!(null)), &["/rules"]);
+}
+
+#[test]
+fn rules_of_an_aggregated_role_are_the_clusters_where_that_was_asked_for() {
+    let role = |rules: Value| {
+        object(json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": {"name": "r"}, "rules": rules,
+            "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}))
+    };
+    let (want, live) = (role(json!([])), role(json!([{"verbs": ["get"]}])));
+    let live = applied(live, &role(json!([{"verbs": ["list"]}])));
+    let asked = Comparing { ignores_aggregated_roles: true, ..Comparing::default() };
+    check_with(&asked, &want, &live, &[]);
+    assert!(!diff(&want, &live, &Comparing::default()).is_empty());
+}
+
+#[test]
+fn order_and_the_usual_protocol_mean_nothing_in_endpoints() {
+    let endpoints = |addresses: Value, port: Value| {
+        object(json!({"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "e"},
+            "subsets": [{"addresses": addresses, "ports": [port]}]}))
+    };
+    let want = endpoints(json!([{"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}]), json!({"port": 80}));
+    let live = |ip: &str| {
+        let addresses = json!([{"ip": "10.0.0.2"}, {"ip": ip}]);
+        endpoints(addresses, json!({"port": 80, "protocol": "TCP"}))
+    };
+    check(&want, &live("10.0.0.1"), &[]);
+    assert!(!diff(&want, &live("10.0.0.3"), &Comparing::default()).is_empty());
+}
+
+#[test]
+fn a_status_counts_where_the_settings_say_so() {
+    let with = |status: StatusOf| {
+        let settings = CompareSettings { status, ..CompareSettings::default() };
+        Comparing::of(&Application::named("argocd", "web"), &settings).0
+    };
+    let want = config_map(&json!({"status": {"a": 1}}));
+    let live = config_map(&json!({"status": {"a": 2}}));
+    check_with(&with(StatusOf::All), &want, &live, &[]);
+    check_with(&with(StatusOf::Definitions), &want, &live, &["/status/a"]);
+    check_with(&with(StatusOf::None), &want, &live, &["/status/a"]);
+    let definition = |status: i64| {
+        object(json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "d"}, "spec": {"group": "a"}, "status": {"a": status}}))
+    };
+    check_with(&with(StatusOf::Definitions), &definition(1), &definition(2), &[]);
+}
+
+#[test]
+fn the_pods_of_a_rollout_are_compared_as_pods() {
+    let rollout = |cpu: &str| {
+        object(
+            json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "metadata": {"name": "r"},
+            "spec": {"template": {"spec": {"containers": [
+                {"name": "web", "image": "web", "resources": {"limits": {"cpu": cpu}}}]}}}}),
+        )
+    };
+    check(&rollout("1000m"), &rollout("1"), &[]);
+}

@@ -5,11 +5,13 @@
 //! patched strategically and defaulted on both sides; all others are patched as
 //! plain JSON.
 
+use std::borrow::Cow;
+
 use object::schema::{Schema, Type};
 use object::{GroupVersionKind, Object, patch, typed};
 use serde_json::{Map, Value};
 
-use super::{Sides, remove};
+use super::{Sides, remove, same_text};
 
 /// The annotation in which `kubectl apply` remembers what it applied.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -30,23 +32,15 @@ pub fn sides(last_applied: Option<&Object>, want: &Object, live: &Object) -> Sid
         .and_then(|it| try_sides(&trimmed(it), &want, live))
         .or_else(|| try_sides(&want, &want, live))
         .unwrap_or_else(|| Sides {
-            predicted: patch::merge::apply(&value(live), &value(&want)),
-            live: value(live),
+            predicted: patch::merge::apply(live.as_value(), want.as_value()),
+            live: live.as_value().clone(),
         })
 }
 
-/// Are they the same, but for a namespace that one of them leaves out?
-pub(super) fn same(one: &Object, other: &Object) -> bool {
-    let metadata = |it: &Object| {
-        let mut metadata = it.fields().get("metadata").and_then(Value::as_object).cloned();
-        metadata.iter_mut().for_each(|it| drop(it.remove("namespace")));
-        metadata
-    };
-    let rest = |it: &Object| it.fields().keys().filter(|name| *name != "metadata").count();
-    let agree = |(name, value): (&String, &Value)| {
-        name == "metadata" || other.fields().get(name) == Some(value)
-    };
-    metadata(one) == metadata(other) && rest(one) == rest(other) && one.fields().iter().all(agree)
+/// Does the annotation hold what git wants, but for a namespace that one of them
+/// leaves out? One that cannot be read says nothing to the contrary.
+pub(super) fn says(annotation: &str, want: &Object) -> bool {
+    same_text::is_object(annotation, want).unwrap_or(true)
 }
 
 fn try_sides(before: &Object, want: &Object, live: &Object) -> Option<Sides> {
@@ -56,9 +50,9 @@ fn try_sides(before: &Object, want: &Object, live: &Object) -> Option<Sides> {
     }
     let of = patch_type(&kind)?;
     let current = if before.kind() == "StatefulSet" {
-        without_defaulted_claims(before, live)
+        Cow::Owned(without_defaulted_claims(before, live))
     } else {
-        live.clone()
+        Cow::Borrowed(live)
     };
     let patch =
         patch::strategic::create_three_way(before.fields(), want.fields(), current.fields(), of)
@@ -81,7 +75,8 @@ fn patch_type(kind: &GroupVersionKind) -> Option<Type<'static>> {
 fn as_json(before: &Object, want: &Object, live: &Object) -> Sides {
     let current = only_fields_of(before.fields(), live.fields());
     let patch = patch::merge::create_three_way(before.fields(), want.fields(), &current);
-    Sides { predicted: patch::merge::apply(&value(live), &Value::Object(patch)), live: value(live) }
+    let predicted = patch::merge::apply(live.as_value(), &Value::Object(patch));
+    Sides { predicted, live: live.as_value().clone() }
 }
 
 pub(super) fn defaulted(fields: Map<String, Value>) -> Option<Value> {
@@ -149,8 +144,4 @@ fn only_items_of(applied: &[Value], live: &[Value]) -> Vec<Value> {
         None => live.clone(),
     });
     of_each.collect()
-}
-
-fn value(object: &Object) -> Value {
-    Value::Object(object.fields().clone())
 }

@@ -45,9 +45,14 @@ fn links(live: &Object) -> Vec<String> {
         .flatten()
         .filter(|(name, _)| name.starts_with(names::ANNOTATION_LINK_PREFIX))
         .filter_map(|(_, value)| value.as_str())
-        .filter(|value| is_web_address(value.split_once('|').map_or(value, |(_, url)| url)))
+        .filter(|value| is_web_link(value))
         .map(str::to_owned)
         .collect()
+}
+
+/// Does a link, with or without its title, lead to a web page?
+pub(crate) fn is_web_link(link: &str) -> bool {
+    is_web_address(link.split_once('|').map_or(link, |(_, url)| url))
 }
 
 fn is_web_address(url: &str) -> bool {

@@ -410,7 +410,7 @@ fn merge(
     }
 }
 
-fn key(mark: Mark, scalar: Scalar, text: String) -> Result<String, Error> {
+pub(super) fn key(mark: Mark, scalar: Scalar, text: String) -> Result<String, Error> {
     match scalar {
         Scalar::Text => Ok(text),
         Scalar::Bool(value) => Ok(value.to_string()),
@@ -428,7 +428,7 @@ fn key(mark: Mark, scalar: Scalar, text: String) -> Result<String, Error> {
     }
 }
 
-fn value(scalar: Scalar, text: String) -> Result<Value, Problem> {
+pub(super) fn value(scalar: Scalar, text: String) -> Result<Value, Problem> {
     Ok(match scalar {
         Scalar::Null => Value::Null,
         Scalar::Bool(value) => Value::Bool(value),

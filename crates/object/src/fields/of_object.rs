@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::path::compare_values;
 use super::{Entry, FieldSet, Path, PathElement};
 use crate::schema::{Granularity, ListKind, Type};
 
@@ -69,6 +70,8 @@ pub(super) enum Trail<'t> {
     Root,
     Step(&'t Self, &'t PathElement),
     Field(&'t Self, &'t str),
+    /// An element of a list, whose step is made only when somebody complains.
+    Item(&'t Self, &'t Value, &'t ListKind, Type<'t>),
 }
 
 impl Trail<'_> {
@@ -83,6 +86,11 @@ impl Trail<'_> {
             Self::Field(before, name) => {
                 let mut path = before.to_path();
                 path.0.push(PathElement::Field((*name).to_owned()));
+                path
+            }
+            Self::Item(before, value, kind, items) => {
+                let mut path = before.to_path();
+                path.0.extend(element(value, kind, *items));
                 path
             }
         }
@@ -166,10 +174,7 @@ fn element(value: &Value, kind: &ListKind, items: Type<'_>) -> Result<PathElemen
         (ListKind::Map(keys), Value::Object(fields)) => {
             let mut key: Vec<(String, Value)> = keys
                 .iter()
-                .filter_map(|name| {
-                    let value = fields.get(name).or_else(|| items.default_of(name))?;
-                    Some((name.clone(), value.clone()))
-                })
+                .filter_map(|name| Some((name.clone(), key_of(fields, name, items)?.clone())))
                 .collect();
             if key.is_empty() {
                 return Err("an element has none of the fields that identify it");
@@ -181,4 +186,45 @@ fn element(value: &Value, kind: &ListKind, items: Type<'_>) -> Result<PathElemen
         (_, Value::Null | Value::Array(_) | Value::Object(_)) => Err("an element is no scalar"),
         (_, scalar) => Ok(PathElement::Value(scalar.clone())),
     }
+}
+
+/// Can the element be told apart from others?
+pub(super) fn check_element(
+    value: &Value,
+    kind: &ListKind,
+    items: Type<'_>,
+) -> Result<(), &'static str> {
+    match (kind, value) {
+        (ListKind::Map(keys), Value::Object(fields))
+            if keys.iter().any(|it| key_of(fields, it, items).is_some()) =>
+        {
+            Ok(())
+        }
+        (ListKind::Set, Value::Bool(_) | Value::Number(_) | Value::String(_)) => Ok(()),
+        _ => element(value, kind, items).map(drop),
+    }
+}
+
+/// Do two elements, which can be told apart, stand in the same place of their
+/// lists? As if their steps were compared, without making steps.
+pub(super) fn are_one_element(
+    one: &Value,
+    other: &Value,
+    kind: &ListKind,
+    items: Type<'_>,
+) -> bool {
+    match (kind, one, other) {
+        (ListKind::Map(keys), Value::Object(one), Value::Object(other)) => {
+            keys.iter().all(|it| match (key_of(one, it, items), key_of(other, it, items)) {
+                (Some(one), Some(other)) => compare_values(one, other).is_eq(),
+                (one, other) => one.is_none() && other.is_none(),
+            })
+        }
+        _ => compare_values(one, other).is_eq(),
+    }
+}
+
+/// The value of one of the fields that tell elements apart.
+fn key_of<'v>(fields: &'v Map<String, Value>, name: &str, items: Type<'v>) -> Option<&'v Value> {
+    fields.get(name).or_else(|| items.default_of(name))
 }

@@ -8,7 +8,7 @@
 
 use serde_json::Value;
 
-use super::of_object::{NotKeyed, Trail, elements};
+use super::of_object::{NotKeyed, Trail, are_one_element, check_element};
 use super::{FieldSet, Path};
 use crate::schema::{Granularity, Type};
 
@@ -72,14 +72,17 @@ fn difference(
             Ok(None)
         }
         (Granularity::List(kind, items), Value::Array(want), Value::Array(live)) => {
-            let live_elements = elements(live, kind, items, trail)?;
+            let problem = |problem| NotKeyed { list: trail.to_path(), problem };
+            for element in want.iter().chain(live) {
+                check_element(element, kind, items).map_err(problem)?;
+            }
             // Walking `live` once checks the order too: a manifest that moves
             // elements is for the server to judge.
-            let mut candidates = live_elements.iter().zip(live);
-            for (element, want) in elements(want, kind, items, trail)?.iter().zip(want) {
-                let trail = Trail::Step(trail, element);
-                let found = candidates.by_ref().find(|(candidate, _)| *candidate == element);
-                let Some((_, live)) = found else { return Ok(Some(trail.to_path())) };
+            let mut candidates = live.iter();
+            for want in want {
+                let trail = Trail::Item(trail, want, kind, items);
+                let found = candidates.by_ref().find(|it| are_one_element(want, it, kind, items));
+                let Some(live) = found else { return Ok(Some(trail.to_path())) };
                 if let Some(path) = difference(want, live, items, &trail)? {
                     return Ok(Some(path));
                 }

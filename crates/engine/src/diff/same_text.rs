@@ -1,0 +1,242 @@
+//! Whether a text of JSON says what a tree says, without making a tree of it.
+//!
+//! The last-applied annotation of every live object is compared with git at
+//! every look, and nearly always it says the same.
+
+use std::fmt;
+
+use object::Object;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Number, Value};
+
+/// Is `text` the object `want`, but for a namespace that one of them leaves out?
+/// None if the text is
+/// no JSON. Keys in another order, or twice, are a no: the reader of a no looks
+/// more closely.
+pub(super) fn is_object(text: &str, want: &Object) -> Option<bool> {
+    let mut found = Differs(false);
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let like = Like { want: want.as_value(), place: Place::Top, found: &mut found };
+    let outcome = like.deserialize(&mut reader).and_then(|()| reader.end());
+    match outcome {
+        Ok(()) => Some(true),
+        Err(_) if found.0 => Some(false),
+        Err(_) => None,
+    }
+}
+
+/// Was a difference the reason to stop?
+struct Differs(bool);
+
+/// Where in the object a value stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Top,
+    Metadata,
+    Below,
+}
+
+/// A value that must be like `want`.
+struct Like<'v, 'f> {
+    want: &'v Value,
+    place: Place,
+    found: &'f mut Differs,
+}
+
+impl Like<'_, '_> {
+    fn check<E: serde::de::Error>(self, is_same: bool) -> Result<(), E> {
+        if is_same {
+            return Ok(());
+        }
+        self.found.0 = true;
+        Err(E::custom("differs"))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Like<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Like<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the same value")
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
+        let is_same = self.want.is_null();
+        self.check(is_same)
+    }
+
+    fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<(), E> {
+        let is_same = *self.want == Value::Bool(value);
+        self.check(is_same)
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<(), E> {
+        let is_same = *self.want == Value::Number(value.into());
+        self.check(is_same)
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<(), E> {
+        let is_same = *self.want == Value::Number(value.into());
+        self.check(is_same)
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<(), E> {
+        let is_same = Number::from_f64(value).map(Value::Number).as_ref() == Some(self.want);
+        self.check(is_same)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<(), E> {
+        let is_same = self.want.as_str() == Some(value);
+        self.check(is_same)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let Value::Array(want) = self.want else { return self.check(false) };
+        for want in want {
+            let like = Like { want, place: Place::Below, found: &mut *self.found };
+            if items.next_element_seed(like)?.is_none() {
+                return self.check(false);
+            }
+        }
+        // One more would have to be read before it could be refused.
+        let is_end = items.next_element::<IgnoredAny>()?.is_none();
+        self.check(is_end)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        let Value::Object(want) = self.want else { return self.check(false) };
+        let mut wanted = want.iter().filter(|(name, _)| !self.place.is_free(name)).peekable();
+        loop {
+            let expected = wanted.peek().map(|(name, _)| name.as_str());
+            let place = self.place;
+            match entries.next_key_seed(Name { expected, place })? {
+                None => {
+                    let is_end = wanted.peek().is_none();
+                    return self.check(is_end);
+                }
+                Some(Key::Free) => drop(entries.next_value::<IgnoredAny>()?),
+                Some(Key::Other) => return self.check(false),
+                Some(Key::Expected) => {
+                    let Some((name, want)) = wanted.next() else { return self.check(false) };
+                    let place = place.below(name);
+                    entries.next_value_seed(Like { want, place, found: &mut *self.found })?;
+                }
+            }
+        }
+    }
+}
+
+impl Place {
+    /// May the entry of this name be another?
+    fn is_free(self, name: &str) -> bool {
+        self == Self::Metadata && name == "namespace"
+    }
+
+    fn below(self, name: &str) -> Self {
+        if self == Self::Top && name == "metadata" { Self::Metadata } else { Self::Below }
+    }
+}
+
+/// The next key of a mapping.
+enum Key {
+    Expected,
+    Free,
+    Other,
+}
+
+/// Reads a key. Trees and encoders have keys in the same order, so that only one
+/// key can come next; who writes them in another order is looked at more closely.
+struct Name<'n> {
+    expected: Option<&'n str>,
+    place: Place,
+}
+
+impl<'de> DeserializeSeed<'de> for Name<'_> {
+    type Value = Key;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Name<'_> {
+    type Value = Key;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Key, E> {
+        Ok(match name {
+            _ if self.expected == Some(name) => Key::Expected,
+            _ if self.place.is_free(name) => Key::Free,
+            _ => Key::Other,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: Option<bool>) {
+        let want = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "a", "namespace": "n", "labels": {"x": "<é>"}},
+            "data": {"a": 1, "b": [true, null, 1.5], "namespace": "m"}});
+        let want = Object::from_value(want).expect("an object");
+        assert_eq!(is_object(text, &want), expect, "{text}");
+    }
+
+    const SAME: &str = r#"{"apiVersion":"v1","data":{"a":1,"b":[true,null,1.5],"namespace":"m"},"kind":"ConfigMap","metadata":{"labels":{"x":"\u003cé\u003e"},"name":"a","namespace":"n"}}
+"#;
+
+    #[test]
+    fn the_same_however_it_is_spelled() {
+        check(SAME, Some(true));
+        check(&SAME.replace(',', ", "), Some(true));
+    }
+
+    #[test]
+    fn a_namespace_may_be_left_out_or_another() {
+        check(&SAME.replace(",\"namespace\":\"n\"", ""), Some(true));
+        check(&SAME.replace("\"n\"", "\"other\""), Some(true));
+        check(&SAME.replace("\"m\"", "\"other\""), Some(false));
+    }
+
+    #[test]
+    fn any_other_difference_counts() {
+        for (from, to) in [
+            ("\"a\":1", "\"a\":2"),
+            ("\"a\":1", "\"a\":1.0"),
+            ("true,", ""),
+            ("1.5", "1.5,2"),
+            ("null", "0"),
+            ("\"a\":1,", ""),
+            ("\"a\":1", "\"a\":1,\"aa\":1"),
+            ("\"a\":1", "\"a\":1,\"a\":1"),
+            ("[true,null,1.5]", "{}"),
+            ("{\"x\"", "{\"y\""),
+        ] {
+            assert!(SAME.contains(from), "{from}");
+            check(&SAME.replacen(from, to, 1), Some(false));
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_says_nothing() {
+        check("", None);
+        check("{\"apiVersion\":", None);
+        check(&(SAME.to_owned() + "x"), None);
+    }
+}
