@@ -13,7 +13,9 @@
 //!   how it looks after Go has printed it as JSON; minus zero is zero.
 //!
 //! The way of a text: `libyaml-safer` says which node stands where, `load`
-//! builds the value with `resolve` deciding what a scalar means.
+//! builds the value with `resolve` deciding what a scalar means. Plain objects
+//! in JSON (`json`) and plain block YAML (`plain`) have a shorter way to the same
+//! value; strict reading does not take it.
 //!
 //! Where that parser differs from goyaml (`tests/golden/yaml-differs.jsonl`): `?`
 //! inside a plain scalar of a flow list, the escape `\'`, commas and brackets in
@@ -28,6 +30,7 @@ mod error;
 mod json;
 mod load;
 mod natural_order;
+mod plain;
 mod resolve;
 mod split;
 
@@ -72,8 +75,21 @@ pub fn to_value(text: &str) -> Result<Value, Error> {
 /// # Errors
 /// As [`to_value`].
 pub fn to_value_within(text: &str, limits: Limits) -> Result<Value, Error> {
+    read(text, limits, None)
+}
+
+/// [`to_value_within`] for who needs only some keys of the outermost mapping: the values of others may
+/// be null. The whole text must be well-formed all the same.
+///
+/// # Errors
+/// As [`to_value`].
+pub fn to_value_keeping(text: &str, limits: Limits, keys: &[&str]) -> Result<Value, Error> {
+    read(text, limits, Some(keys))
+}
+
+fn read(text: &str, limits: Limits, keep: Option<&[&str]>) -> Result<Value, Error> {
     check_size(text, limits)?;
-    match json::plain_object(text) {
+    match json::plain_object(text).or_else(|| plain::document(text, limits, keep)) {
         Some(value) => Ok(value),
         None => load::first_document(text, DuplicateKeys::LastWins, limits),
     }

@@ -193,7 +193,8 @@ const METADATA: &str = ".metadata";
 
 impl Head {
     fn parse(document: &str) -> Result<Self, String> {
-        let map = yaml::parse_mapping(document.as_bytes(), "util.SimpleHead")?;
+        const PARTS: [&str; 3] = ["apiVersion", "kind", "metadata"];
+        let map = yaml::parse_parts(document, &PARTS, "util.SimpleHead")?;
         let text = |field: &str, place: &str, value: Option<&Json>| match value {
             None | Some(Json::Null) => Ok(String::new()),
             Some(value) => yaml::string_of(value).ok_or_else(|| {

@@ -14,10 +14,24 @@ pub(crate) fn parse(text: &[u8]) -> Result<Json, String> {
         .map_err(|error| yaml_error_text(&error))
 }
 
+/// A manifest's mapping, of which only these keys are needed.
+pub(crate) fn parse_parts(
+    text: &str,
+    keys: &[&str],
+    type_name: &str,
+) -> Result<Map<String, Json>, String> {
+    let parsed = yaml::to_value_keeping(text, LIMITS, keys);
+    mapping(parsed.map_err(|error| yaml_error_text(&error))?, type_name)
+}
+
 /// A document that must be a mapping; nothing is an empty one. `type_name` is the Go type that the
 /// complaint names.
 pub(crate) fn parse_mapping(text: &[u8], type_name: &str) -> Result<Map<String, Json>, String> {
-    match parse(text)? {
+    mapping(parse(text)?, type_name)
+}
+
+fn mapping(parsed: Json, type_name: &str) -> Result<Map<String, Json>, String> {
+    match parsed {
         Json::Object(map) => Ok(map),
         Json::Null => Ok(Map::new()),
         other => Err(mismatch(&other, "value", type_name)),

@@ -428,7 +428,7 @@ fn key(mark: Mark, scalar: Scalar, text: String) -> Result<String, Error> {
     }
 }
 
-fn value(scalar: Scalar, text: String) -> Result<Value, Problem> {
+pub(super) fn value(scalar: Scalar, text: String) -> Result<Value, Problem> {
     Ok(match scalar {
         Scalar::Null => Value::Null,
         Scalar::Bool(value) => Value::Bool(value),
