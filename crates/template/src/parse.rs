@@ -3,7 +3,7 @@
 //! [`parse`] is the entry. It returns every template the text defines, the text's own body among
 //! them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::ast::{
@@ -42,7 +42,7 @@ pub(crate) fn parse(
         latest: 0,
         source,
         slot_of,
-        names: HashSet::new(),
+        names: BTreeSet::new(),
         variables: vec![Arc::from("$")],
         trees: TreeSet::new(),
         action_position: None,
@@ -61,7 +61,7 @@ struct Parser<'a> {
     source: Arc<Source>,
     slot_of: &'a dyn Fn(&str) -> Option<usize>,
     /// The names met so far: most come again and again.
-    names: HashSet<Arc<str>>,
+    names: BTreeSet<Arc<str>>,
     variables: Vec<Arc<str>>,
     trees: TreeSet,
     action_position: Option<usize>,

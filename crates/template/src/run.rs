@@ -3,7 +3,7 @@
 //! [`Engine`] is what a caller fills in; [`Run`] keeps account of what was spent.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -107,7 +107,7 @@ pub struct Run<'a> {
     /// The names of the templates that functions are executing, the innermost last.
     pub(crate) executed: RefCell<Vec<Arc<str>>>,
     /// Texts that functions had parsed: `tpl` often gets the same one for every object.
-    parsed: RefCell<HashMap<Text, (Arc<str>, ParsedText)>>,
+    parsed: RefCell<BTreeMap<Text, (Arc<str>, ParsedText)>>,
 }
 
 impl Run<'_> {
