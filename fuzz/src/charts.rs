@@ -8,7 +8,8 @@ use template::{Engine, Functions, Limits, MissingKey, Still, Templates, Value, p
 
 use crate::{text, two_texts};
 
-const SMALL: Limits = Limits { depth: 50, steps: 20_000, output: 1 << 20, stack: 1 << 19 };
+const SMALL: Limits =
+    Limits { depth: 50, steps: 20_000, output: 1 << 20, made: 64 << 20, stack: 1 << 19 };
 
 /// A template is refused or ends, and its text stays within the limit.
 pub(crate) fn go_template(bytes: &[u8]) {

@@ -3,6 +3,9 @@
 //! With `HELM` naming the real program (`cargo xtask oracle helm --bench` sets it) the same chart is
 //! rendered by `helm template` in between, so that the ratio holds on a busy machine too. Figures are
 //! medians.
+//!
+//! With the arguments `only cold|parsed small|large COUNT` it does nothing but that, for a program that
+//! counts instructions: those repeat on a busy machine, times do not.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![allow(
@@ -24,6 +27,13 @@ use large_chart::large_chart;
 fn main() {
     let small = large_chart(20, 3);
     let large = large_chart(60, 50);
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, only, how, which, count, ..] = arguments.as_slice()
+        && only == "only"
+    {
+        let files = if which == "large" { &large } else { &small };
+        return repeat(how, files, count.parse().expect("a count"));
+    }
     // First, while the heap is still small.
     memory("60 templates", &large);
     speed("20 objects", &small);
@@ -40,6 +50,17 @@ fn render(chart: &Chart) -> String {
 
 fn load(files: &MemoryFiles) -> Chart {
     Chart::load(files).expect("it loads")
+}
+
+/// Renders so many times, and nothing else.
+fn repeat(how: &str, files: &MemoryFiles, count: u32) {
+    let chart = load(files);
+    for _ in 0..count {
+        match how {
+            "cold" => black_box(render(&load(files))),
+            _ => black_box(render(&chart)),
+        };
+    }
 }
 
 fn speed(name: &str, files: &MemoryFiles) {
@@ -89,8 +110,10 @@ fn rate(time: Duration) -> f64 {
     1.0 / time.as_secs_f64()
 }
 
-/// The highest the process stood above where it began, against chart and output together.
+/// The highest the process stood above where it began, against chart and output together. A small
+/// chart goes first, so that the pages of the program itself are not counted.
 fn memory(name: &str, files: &MemoryFiles) {
+    render(&load(&large_chart(6, 1)));
     let chart_bytes: usize =
         files.paths().iter().filter_map(|path| files.read(path)).map(|content| content.len()).sum();
     let Some(before) = kilobytes("VmRSS") else {

@@ -73,7 +73,7 @@ impl Template {
             Some((name, parsed)) if name == full_name => return Ok(parsed.clone()),
             _ => {}
         }
-        let parsed = ParsedText::parse(full_name, self.content.as_bytes(), functions)?;
+        let parsed = ParsedText::parse_shared(full_name, &self.content, functions)?;
         // Under another name already: this one is an alias and is parsed each time.
         let _kept = self.parsed.set((full_name.to_owned(), parsed.clone()));
         Ok(parsed)

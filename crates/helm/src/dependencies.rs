@@ -26,10 +26,8 @@ pub(crate) struct Node<'c> {
 impl<'c> Node<'c> {
     /// The chart and its subcharts as loaded.
     fn new(chart: &'c Chart) -> Self {
-        let values = match Value::from_json(&Json::Object(chart.values.clone())) {
-            Value::Map(map) => map,
-            _ => Map::new::<&str>([]),
-        };
+        let entries = chart.values.iter();
+        let values = Map::new(entries.map(|(key, value)| (key.as_str(), Value::from_json(value))));
         Self {
             chart,
             name: chart.name().to_owned(),

@@ -1,6 +1,5 @@
 //! Renders the templates of a chart and of all its subcharts.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -41,7 +40,7 @@ pub(crate) fn render(
     let mut names: Vec<&String> = renderables.keys().collect();
     names.sort_by_key(|name| std::cmp::Reverse((name.matches('/').count(), name.as_str())));
 
-    let functions = functions();
+    let functions = FUNCTIONS.with(Rc::clone);
     let mut templates = Templates::new();
     for name in &names {
         let parsed = renderables[*name].template.parsed(name, &functions);
@@ -67,13 +66,16 @@ pub(crate) fn render(
         let output = run
             .execute(&templates, name, &dot)
             .map_err(|error| Error::Template(exec_error::execution_error(name, &error)))?;
-        outputs.insert(name.clone(), without_no_value(&output));
+        outputs.insert(name.clone(), without_no_value(output));
     }
     Ok(outputs)
 }
 
-fn without_no_value(output: &[u8]) -> String {
-    String::from_utf8_lossy(output).replace("<no value>", "")
+fn without_no_value(output: Vec<u8>) -> String {
+    const NO_VALUE: &str = "<no value>";
+    let text = String::from_utf8(output)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    if text.contains(NO_VALUE) { text.replace(NO_VALUE, "") } else { text }
 }
 
 struct Shared<'a> {
@@ -119,6 +121,11 @@ fn collect<'c>(
     dot
 }
 
+thread_local! {
+    /// The functions of charts: building the table takes as long as a small template.
+    static FUNCTIONS: Rc<Functions> = Rc::new(functions());
+}
+
 /// The names of all functions that charts may call, in order.
 pub fn function_names() -> impl Iterator<Item = &'static str> {
     functions().names().collect::<Vec<_>>().into_iter()
@@ -128,24 +135,7 @@ pub fn function_names() -> impl Iterator<Item = &'static str> {
 pub(crate) fn functions() -> Functions {
     let mut functions = Functions::sprig();
     functions.add_helm_formats();
-    let depth: Rc<RefCell<BTreeMap<Text, usize>>> = Rc::default();
-    functions.add(
-        "include",
-        Function::bound(&[Parameter::String, Parameter::Any], move |call, arguments| {
-            let Some(name) = arguments[0].as_text() else { return Ok(Value::string("")) };
-            let level = *depth.borrow().get(name).unwrap_or(&0);
-            if level > MAX_RECURSION {
-                return Err(TemplateError::function(format!(
-                    "rendering template has a nested reference name: {name}: unable to execute \
-                     template"
-                )));
-            }
-            depth.borrow_mut().insert(name.clone(), level + 1);
-            let output = call.execute(&name.as_str(), &arguments[1]);
-            depth.borrow_mut().insert(name.clone(), level);
-            output.map(Value::string)
-        }),
-    );
+    functions.add("include", Function::new(&[Parameter::String, Parameter::Any], include));
     functions.add("tpl", Function::new(&[Parameter::String, Parameter::Any], tpl));
     functions.add("required", Function::new(&[Parameter::String, Parameter::Any], required));
     functions.add(
@@ -160,6 +150,17 @@ pub(crate) fn functions() -> Functions {
     functions
         .add("getHostByName", Function::new(&[Parameter::String], |_, _| Ok(Value::string(""))));
     functions
+}
+
+fn include(call: &mut template::Call<'_>, arguments: &[Value]) -> Result<Value, TemplateError> {
+    let Some(name) = arguments[0].as_text() else { return Ok(Value::string("")) };
+    let name = name.as_str();
+    if call.nesting(&name) > MAX_RECURSION {
+        return Err(TemplateError::function(format!(
+            "rendering template has a nested reference name: {name}: unable to execute template"
+        )));
+    }
+    call.execute(&name, &arguments[1]).map(Value::string)
 }
 
 fn wrapped(message: &Value) -> String {
@@ -181,7 +182,7 @@ fn tpl(call: &mut template::Call<'_>, arguments: &[Value]) -> Result<Value, Temp
         TemplateError::wrapping(message, error)
     })?;
     if output.windows(10).any(|window| window == b"<no value>") {
-        return Ok(Value::string(without_no_value(&output)));
+        return Ok(Value::string(without_no_value(output)));
     }
     Ok(Value::string(output))
 }

@@ -31,6 +31,9 @@ pub enum Error {
     /// Chart.yaml is of an API version that is not known.
     #[error("unsupported chart version")]
     ApiVersion,
+    /// A chart of API v3, which Helm 4.2 loads and does not render.
+    #[error("invalid chart apiVersion")]
+    FutureApiVersion,
     /// Chart.yaml says something impossible.
     #[error("validation: {0}")]
     Validation(String),

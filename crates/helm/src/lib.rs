@@ -71,8 +71,33 @@
 //!
 //! Time and randomness come through [`Facts`]: give a clock and a generator of your own, or [`Still`]
 //! for a render that is the same every time. `lookup` finds nothing. [`Options::limits`] bounds steps,
-//! depth and the size of texts, so that a hostile chart ends in an error; the bounds of archives are
-//! [`ArchiveLimits`].
+//! depth, the size of texts and all that functions make, so that a hostile chart ends in an error;
+//! [`Facts::is_over`] ends a render whose time is up. The bounds of archives are [`ArchiveLimits`].
+//!
+//! ```
+//! use helm::{Chart, Facts, MemoryFiles, Options};
+//!
+//! /// One moment, and randomness that is none.
+//! struct OneMoment;
+//!
+//! impl Facts for OneMoment {
+//!     fn now(&self) -> i128 {
+//!         1_700_000_000 * 1_000_000_000
+//!     }
+//!
+//!     fn random(&self, buffer: &mut [u8]) {
+//!         buffer.fill(7);
+//!     }
+//! }
+//!
+//! let chart = Chart::load(&MemoryFiles::from([
+//!     ("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+//!     ("templates/x.yaml", "day: {{ now | date \"2006-01-02\" }}\n"),
+//! ]))?;
+//! let rendered = helm::template(&chart, &Options::new("demo", "default"), &OneMoment)?;
+//! assert!(rendered.text().ends_with("day: 2023-11-14\n"));
+//! # Ok::<(), helm::Error>(())
+//! ```
 //!
 //! # Errors
 //!

@@ -21,6 +21,10 @@ pub(crate) fn as_values(map: &Map) -> Value {
 }
 
 fn values_method(map: &Map, name: &str) -> Option<Function> {
+    // Asked of every key that a template reads.
+    if !matches!(name, "AsMap" | "YAML" | "Table" | "PathValue") {
+        return None;
+    }
     let map = map.converted(MapClass::Any);
     Some(match name {
         "AsMap" => Function::bound(&[], move |_, _| Ok(Value::Map(map.clone()))),

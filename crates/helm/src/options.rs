@@ -66,6 +66,9 @@ pub fn template(chart: &Chart, options: &Options, facts: &dyn Facts) -> Result<R
         let names = missing.iter().map(|dependency| dependency.name.clone()).collect();
         return Err(Error::MissingDependencies(names));
     }
+    if chart.metadata.api_version == "v3" {
+        return Err(Error::FutureApiVersion);
+    }
     check_release_name(&options.release_name)?;
     let root = dependencies::resolve(chart, &given)?;
     let values = coalesce::coalesce_values(&root, &given, Nulls::Delete)?;

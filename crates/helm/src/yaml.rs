@@ -17,7 +17,11 @@ pub(crate) fn parse(text: &[u8]) -> Result<Json, String> {
 /// A document that must be a mapping; nothing is an empty one. `type_name` is the Go type that the
 /// complaint names.
 pub(crate) fn parse_mapping(text: &[u8], type_name: &str) -> Result<Map<String, Json>, String> {
-    match parse(text)? {
+    mapping(parse(text)?, type_name)
+}
+
+fn mapping(parsed: Json, type_name: &str) -> Result<Map<String, Json>, String> {
+    match parsed {
         Json::Object(map) => Ok(map),
         Json::Null => Ok(Map::new()),
         other => Err(mismatch(&other, "value", type_name)),

@@ -1,7 +1,8 @@
 //! The parsed template, and how Go writes its parts in error messages.
 //!
 //! A [`Tree`] is immutable and free of borrowed text, so that it can be parsed once, kept and used
-//! by many renders at the same time.
+//! by many renders at the same time. A chart's trees are most of what a render holds in memory, so they
+//! are packed: slices without spare room, names shared, texts as places in the source.
 
 use std::fmt;
 use std::sync::Arc;
@@ -52,33 +53,72 @@ impl Source {
     }
 }
 
+/// A piece of a source.
+#[derive(Clone)]
+pub(crate) struct Slice {
+    source: Arc<Source>,
+    start: u32,
+    end: u32,
+}
+
+impl Slice {
+    pub(crate) fn new(source: &Arc<Source>, start: usize, length: usize) -> Self {
+        let source = Arc::clone(source);
+        Self { source, start: narrow(start), end: narrow(start + length) }
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.source.text.as_bytes()[self.start as usize..self.end as usize]
+    }
+}
+
+impl fmt::Display for Slice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(self.as_bytes()))
+    }
+}
+
+impl fmt::Debug for Slice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&String::from_utf8_lossy(self.as_bytes()), f)
+    }
+}
+
+/// A place in a source; the parser takes none that is longer.
+pub(crate) fn narrow(position: usize) -> u32 {
+    u32::try_from(position).unwrap_or(u32::MAX)
+}
+
+/// Names one after the other, as in `.Values.image.tag`.
+pub(crate) type Names = Box<[Arc<str>]>;
+
 #[derive(Debug)]
 pub(crate) struct NodeList {
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Box<[Node]>,
 }
 
 #[derive(Debug)]
 pub(crate) enum Node {
-    Text(Text),
+    Text(Slice),
     Action(Action),
-    If(Branch),
-    With(Branch),
-    Range(Branch),
-    Template(TemplateCall),
+    If(Box<Branch>),
+    With(Box<Branch>),
+    Range(Box<Branch>),
+    Template(Box<TemplateCall>),
     Break,
     Continue,
 }
 
 #[derive(Debug)]
 pub(crate) struct Action {
-    pub(crate) position: usize,
+    pub(crate) position: u32,
     pub(crate) pipe: Pipe,
 }
 
 #[derive(Debug)]
 pub(crate) struct Branch {
     pub(crate) keyword: &'static str,
-    pub(crate) position: usize,
+    pub(crate) position: u32,
     pub(crate) pipe: Pipe,
     pub(crate) list: NodeList,
     pub(crate) else_list: Option<NodeList>,
@@ -86,28 +126,28 @@ pub(crate) struct Branch {
 
 #[derive(Debug)]
 pub(crate) struct TemplateCall {
-    pub(crate) position: usize,
+    pub(crate) position: u32,
     pub(crate) name: Arc<str>,
     pub(crate) pipe: Option<Pipe>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Pipe {
-    pub(crate) position: usize,
+    pub(crate) position: u32,
     pub(crate) is_assignment: bool,
-    pub(crate) declared: Vec<Arc<str>>,
-    pub(crate) commands: Vec<Command>,
+    pub(crate) declared: Names,
+    pub(crate) commands: Box<[Command]>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Command {
-    pub(crate) position: usize,
-    pub(crate) operands: Vec<Operand>,
+    pub(crate) position: u32,
+    pub(crate) operands: Box<[Operand]>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Operand {
-    pub(crate) position: usize,
+    pub(crate) position: u32,
     pub(crate) term: Term,
 }
 
@@ -116,13 +156,36 @@ pub(crate) enum Term {
     Dot,
     Nil,
     Bool(bool),
-    Number(Number),
-    String { quoted: Text, text: Text },
-    Identifier(Arc<str>),
-    Field(Vec<Arc<str>>),
-    Variable { name: Arc<str>, fields: Vec<Arc<str>> },
-    Chain { base: Box<Operand>, fields: Vec<Arc<str>> },
-    Pipe(Pipe),
+    Number(Box<Number>),
+    String(Box<StringConstant>),
+    Identifier(Identifier),
+    Field(Names),
+    /// The variable's name and the fields that follow it.
+    Variable(Names),
+    Chain(Box<Chain>),
+    Pipe(Box<Pipe>),
+}
+
+/// The name of a function.
+#[derive(Debug)]
+pub(crate) struct Identifier {
+    pub(crate) name: Arc<str>,
+    /// Where the function stood in the table when the text was parsed.
+    pub(crate) slot: u32,
+}
+
+/// A string as written and as meant.
+#[derive(Debug)]
+pub(crate) struct StringConstant {
+    pub(crate) quoted: Slice,
+    pub(crate) text: Text,
+}
+
+/// Fields of what an operand stands for.
+#[derive(Debug)]
+pub(crate) struct Chain {
+    pub(crate) base: Operand,
+    pub(crate) fields: Names,
 }
 
 /// A number constant, under every Go type that can hold it.
@@ -233,19 +296,19 @@ impl fmt::Display for Operand {
             Term::Nil => f.write_str("nil"),
             Term::Bool(truth) => truth.fmt(f),
             Term::Number(number) => f.write_str(&number.text),
-            Term::String { quoted, .. } => quoted.fmt(f),
-            Term::Identifier(name) => f.write_str(name),
+            Term::String(constant) => constant.quoted.fmt(f),
+            Term::Identifier(identifier) => f.write_str(&identifier.name),
             Term::Field(fields) => dotted(f, fields),
-            Term::Variable { name, fields } => {
-                f.write_str(name)?;
-                dotted(f, fields)
+            Term::Variable(names) => {
+                f.write_str(&names[0])?;
+                dotted(f, &names[1..])
             }
-            Term::Chain { base, fields } => {
-                match &base.term {
+            Term::Chain(chain) => {
+                match &chain.base.term {
                     Term::Pipe(pipe) => write!(f, "({pipe})")?,
-                    _ => base.fmt(f)?,
+                    _ => chain.base.fmt(f)?,
                 }
-                dotted(f, fields)
+                dotted(f, &chain.fields)
             }
             Term::Pipe(pipe) => pipe.fmt(f),
         }

@@ -3,8 +3,8 @@
 //! Go checks the arguments of a call against the function's declared parameter types and words its
 //! complaints after them, so every [`Function`] declares its [`Parameter`]s.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::error::Error;
 use crate::run::Run;
@@ -139,9 +139,9 @@ impl Parameter {
     }
 }
 
-/// The functions of a template set by name.
+/// The functions of a template set, in the order of their names.
 #[derive(Clone, Default)]
-pub struct Functions(BTreeMap<&'static str, Function>);
+pub struct Functions(Vec<(&'static str, Function)>);
 
 impl Functions {
     /// Go's own: `and`, `eq`, `index`, `len`, `printf` and so on.
@@ -153,22 +153,45 @@ impl Functions {
 
     /// Adds or replaces a function.
     pub fn add(&mut self, name: &'static str, function: Function) {
-        self.0.insert(name, function);
+        match self.position(name) {
+            Ok(slot) => self.0[slot].1 = function,
+            Err(slot) => self.0.insert(slot, (name, function)),
+        }
     }
 
     /// Takes a function away.
     pub fn remove(&mut self, name: &str) {
-        self.0.remove(name);
+        if let Ok(slot) = self.position(name) {
+            self.0.remove(slot);
+        }
     }
 
     /// The function of that name.
     pub fn get(&self, name: &str) -> Option<&Function> {
-        self.0.get(name)
+        let slot = self.slot_of(name)?;
+        Some(&self.0[slot].1)
     }
 
     /// All names in order.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.0.keys().copied()
+        self.0.iter().map(|(name, _)| *name)
+    }
+
+    /// Where the function of that name stands, as long as none is added or taken away.
+    pub(crate) fn slot_of(&self, name: &str) -> Option<usize> {
+        self.position(name).ok()
+    }
+
+    /// The function that stood there when the name was looked up, or else the one of that name.
+    pub(crate) fn at(&self, slot: usize, name: &str) -> Option<&Function> {
+        match self.0.get(slot) {
+            Some((known, function)) if *known == name => Some(function),
+            _ => self.get(name),
+        }
+    }
+
+    fn position(&self, name: &str) -> Result<usize, usize> {
+        self.0.binary_search_by(|(known, _)| (*known).cmp(name))
     }
 }
 
@@ -181,7 +204,18 @@ pub struct Call<'a> {
 impl Call<'_> {
     /// Executes the named template on `data`, as `include` does.
     pub fn execute(&mut self, name: &str, data: &Value) -> Result<Vec<u8>, Error> {
-        crate::exec::execute(self.run, self.templates, name, data)
+        let tree = crate::exec::find(self.templates, name)?;
+        self.run.executed.borrow_mut().push(Arc::clone(&tree.name));
+        let output = crate::exec::execute_tree(self.run, self.templates, tree, data);
+        self.run.executed.borrow_mut().pop();
+        output
+    }
+
+    /// How often the named template stands inside itself by now, counting what was executed by
+    /// [`Call::execute`].
+    pub fn nesting(&self, name: &str) -> usize {
+        let executed = self.run.executed.borrow();
+        executed.iter().filter(|known| known.as_ref() == name).count()
     }
 
     /// Parses `text` as a template called `name` that sees all templates known here, and executes
@@ -192,10 +226,11 @@ impl Call<'_> {
         text: &[u8],
         data: &Value,
     ) -> Result<Result<Vec<u8>, Error>, Error> {
+        let parsed = self.run.parsed(name, text)?;
         let mut templates = Templates::above(self.templates);
-        let tree = templates.parse_body(name, text, self.run.functions)?;
+        templates.add(&parsed);
         let templates = Rc::new(templates);
-        Ok(crate::exec::execute_tree(self.run, &templates, &tree, data))
+        Ok(crate::exec::execute_tree(self.run, &templates, parsed.body(name), data))
     }
 
     /// What the world is like: the time, and randomness.
@@ -231,4 +266,10 @@ pub trait Facts {
 
     /// Fills the buffer with random bytes.
     fn random(&self, buffer: &mut [u8]);
+
+    /// Whether nobody waits for the result any more: the run then ends in an error. Asked every few
+    /// thousand steps.
+    fn is_over(&self) -> bool {
+        false
+    }
 }

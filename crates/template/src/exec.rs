@@ -23,13 +23,20 @@ pub(crate) fn execute(
     name: &str,
     data: &Value,
 ) -> Result<Vec<u8>, Error> {
-    let Some(tree) = templates.get(name) else {
-        let (name, root) = (quote(name.as_bytes()), quote(b"gotpl"));
-        return Err(Error::function(format!(
-            "template: no template {name} associated with template {root}"
-        )));
-    };
-    execute_tree(run, templates, tree, data)
+    execute_tree(run, templates, find(templates, name)?, data)
+}
+
+/// The template of that name, or Go's complaint.
+pub(crate) fn find<'t>(templates: &'t Templates, name: &str) -> Result<&'t Tree, Error> {
+    match templates.get(name) {
+        Some(tree) => Ok(tree),
+        None => {
+            let (name, root) = (quote(name.as_bytes()), quote(b"gotpl"));
+            Err(Error::function(format!(
+                "template: no template {name} associated with template {root}"
+            )))
+        }
+    }
 }
 
 pub(crate) fn execute_tree(
@@ -45,7 +52,8 @@ pub(crate) fn execute_tree(
         templates,
         tree,
         out: &mut out,
-        variables: vec![(Arc::from("$"), dot.clone())],
+        root: dot.clone(),
+        variables: Vec::new(),
         at: None,
     };
     state.enter(&dot)?;
@@ -94,7 +102,7 @@ enum Flow {
 /// Where the walk stands, for messages.
 #[derive(Clone, Copy)]
 struct At<'t> {
-    position: usize,
+    position: u32,
     shown: &'t dyn fmt::Display,
 }
 
@@ -103,7 +111,9 @@ struct State<'t, 'r> {
     templates: &'t Rc<Templates>,
     tree: &'t Tree,
     out: &'r mut Vec<u8>,
-    variables: Vec<(Arc<str>, Slot)>,
+    /// What `$` is, unless the template declares a variable of that name.
+    root: Slot,
+    variables: Vec<(&'t Arc<str>, Slot)>,
     at: Option<At<'t>>,
 }
 
@@ -121,7 +131,7 @@ impl<'t> State<'t, '_> {
         result.map(|_| ())
     }
 
-    fn at(&mut self, position: usize, shown: &'t dyn fmt::Display) {
+    fn at(&mut self, position: u32, shown: &'t dyn fmt::Display) {
         self.at = Some(At { position, shown });
     }
 
@@ -138,7 +148,7 @@ impl<'t> State<'t, '_> {
         match self.at {
             None => format!("template: {name}: {message}"),
             Some(at) => {
-                let location = self.tree.source.location(at.position);
+                let location = self.tree.source.location(at.position as usize);
                 format!("template: {location}: executing {name:?} at <{}>: {message}", at.shown)
             }
         }
@@ -335,7 +345,7 @@ impl<'t> State<'t, '_> {
 
     fn bind_iteration(&mut self, pipe: &Pipe, index: Slot, element: &Slot) -> Result<(), Error> {
         if pipe.is_assignment {
-            match pipe.declared.as_slice() {
+            match &*pipe.declared {
                 [] => Ok(()),
                 [only] => self.assign(only, element.clone()),
                 [first, second, ..] => {
@@ -372,7 +382,8 @@ impl<'t> State<'t, '_> {
             templates: self.templates,
             tree,
             out: &mut *self.out,
-            variables: vec![(Arc::from("$"), data.clone())],
+            root: data.clone(),
+            variables: Vec::new(),
             at: self.at,
         };
         inner.enter(&data)

@@ -48,23 +48,18 @@ impl TokenKind {
     }
 }
 
-/// A piece of the input.
-#[derive(Clone, Debug)]
+/// A piece of the input. What an error token is about is the lexer's message.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Token<'a> {
     pub(crate) kind: TokenKind,
     pub(crate) position: usize,
     pub(crate) bytes: &'a [u8],
-    /// The message of an error token.
-    pub(crate) message: Option<String>,
 }
 
 impl Token<'_> {
     /// As Go shows a token in a message.
     pub(crate) fn describe(&self) -> String {
         use crate::strconv::quote;
-        if let Some(message) = &self.message {
-            return message.clone();
-        }
         match self.kind {
             TokenKind::Eof => "EOF".into(),
             kind if kind.is_keyword() => format!("<{}>", String::from_utf8_lossy(self.bytes)),
@@ -98,7 +93,8 @@ pub(crate) struct Lexer<'a> {
     start: usize,
     parenthesis_depth: usize,
     inside_action: bool,
-    failed: bool,
+    /// Why the text is no template; nothing follows it.
+    pub(crate) failure: Option<String>,
 }
 
 impl<'a> Lexer<'a> {
@@ -110,19 +106,19 @@ impl<'a> Lexer<'a> {
             start: 0,
             parenthesis_depth: 0,
             inside_action: false,
-            failed: false,
+            failure: None,
         }
     }
 
     pub(crate) fn next_token(&mut self) -> Token<'a> {
-        if self.failed {
+        if self.failure.is_some() {
             return self.eof();
         }
         if self.inside_action { self.inside_action() } else { self.text() }
     }
 
     fn eof(&self) -> Token<'a> {
-        Token { kind: TokenKind::Eof, position: self.position, bytes: b"", message: None }
+        Token { kind: TokenKind::Eof, position: self.position, bytes: b"" }
     }
 
     fn rest(&self) -> &'a [u8] {
@@ -131,19 +127,14 @@ impl<'a> Lexer<'a> {
 
     fn emit(&mut self, kind: TokenKind) -> Token<'a> {
         let bytes = &self.input[self.start..self.position];
-        let token = Token { kind, position: self.start, bytes, message: None };
+        let token = Token { kind, position: self.start, bytes };
         self.start = self.position;
         token
     }
 
     fn fail(&mut self, message: impl Into<String>) -> Token<'a> {
-        self.failed = true;
-        Token {
-            kind: TokenKind::Error,
-            position: self.start,
-            bytes: b"",
-            message: Some(message.into()),
-        }
+        self.failure = Some(message.into());
+        Token { kind: TokenKind::Error, position: self.start, bytes: b"" }
     }
 
     fn skip_to(&mut self, position: usize) {
@@ -159,6 +150,18 @@ impl<'a> Lexer<'a> {
         let (c, width) = decode(self.rest())?;
         self.position += width;
         Some(c)
+    }
+
+    fn skip_alphanumeric(&mut self) {
+        while let Some(&byte) = self.input.get(self.position) {
+            match byte {
+                b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => self.position += 1,
+                0x80.. if self.peek().is_some_and(is_alphanumeric) => {
+                    self.advance();
+                }
+                _ => return,
+            }
+        }
     }
 
     fn accept(&mut self, valid: &[u8]) -> bool {
@@ -249,7 +252,7 @@ impl<'a> Lexer<'a> {
         let bytes = &self.input[position..position + self.delimiters.right.len()];
         self.close(trims);
         self.inside_action = false;
-        Token { kind: TokenKind::RightDelimiter, position, bytes, message: None }
+        Token { kind: TokenKind::RightDelimiter, position, bytes }
     }
 
     fn inside_action(&mut self) -> Token<'a> {
@@ -314,9 +317,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn identifier(&mut self) -> Token<'a> {
-        while self.peek().is_some_and(is_alphanumeric) {
-            self.advance();
-        }
+        self.skip_alphanumeric();
         if !self.at_terminator() {
             let bad = self.peek();
             return self.fail(format!("bad character {}", code_point(bad)));
@@ -343,9 +344,7 @@ impl<'a> Lexer<'a> {
         if self.at_terminator() {
             return self.emit(bare);
         }
-        while self.peek().is_some_and(is_alphanumeric) {
-            self.advance();
-        }
+        self.skip_alphanumeric();
         if !self.at_terminator() {
             let bad = self.peek();
             return self.fail(format!("bad character {}", code_point(bad)));

@@ -70,7 +70,8 @@
 //! # Limits
 //!
 //! Every loop, call and large text counts against [`Limits`], so an endless or hostile template ends in
-//! an [`Error`] whose [`Origin`] is `Limit`:
+//! an [`Error`] whose [`Origin`] is `Limit`. The same happens when [`Facts::is_over`] says that nobody
+//! waits any more: that is how to give a run a deadline.
 //!
 //! ```
 //! use std::rc::Rc;
@@ -87,6 +88,28 @@
 //! };
 //! let error = engine.execute(&Rc::new(templates), "endless", &Value::Nothing).unwrap_err();
 //! assert_eq!(error.origin(), Origin::Limit);
+//! # Ok::<(), template::Error>(())
+//! ```
+//!
+//! # Templates of ApplicationSets
+//!
+//! ```
+//! use std::rc::Rc;
+//! use template::{Engine, Functions, Limits, MissingKey, Still, Templates, Value};
+//!
+//! let mut functions = Functions::sprig();
+//! functions.add_argo();
+//! let mut templates = Templates::new();
+//! templates.parse("name", b"{{ .branch | slugify 20 | printf \"preview-%s\" }}", &functions)?;
+//! let engine = Engine {
+//!     functions: &functions,
+//!     missing_key: MissingKey::Error,
+//!     limits: Limits::default(),
+//!     facts: &Still,
+//! };
+//! let data = Value::map([("branch", Value::from("feature/Login_with_a_passkey"))]);
+//! let name = engine.execute(&Rc::new(templates), "name", &data)?;
+//! assert_eq!(name, b"preview-feature-login-with-a");
 //! # Ok::<(), template::Error>(())
 //! ```
 //!

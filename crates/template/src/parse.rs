@@ -3,12 +3,12 @@
 //! [`parse`] is the entry. It returns every template the text defines, the text's own body among
 //! them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::ast::{
-    Action, Branch, Command, Node, NodeList, Number, Operand, Pipe, Source, TemplateCall, Term,
-    Tree,
+    Action, Branch, Chain, Command, Identifier, Names, Node, NodeList, Number, Operand, Pipe,
+    Slice, Source, StringConstant, TemplateCall, Term, Tree, narrow,
 };
 use crate::error::Error;
 use crate::lex::{Delimiters, Lexer, Token, TokenKind};
@@ -25,20 +25,24 @@ const MAX_STACK: usize = 512 << 10;
 /// The templates of one text by name.
 pub(crate) type TreeSet = BTreeMap<Arc<str>, Tree>;
 
-/// Parses `text` as the template `name`. `has_function` says which functions exist.
+/// Parses `text` as the template `name`. `slot_of` says which functions exist, and where they are.
 pub(crate) fn parse(
     name: &str,
-    text: &[u8],
+    text: &Text,
     delimiters: Delimiters<'_>,
-    has_function: &dyn Fn(&str) -> bool,
+    slot_of: &dyn Fn(&str) -> Option<usize>,
 ) -> Result<TreeSet, Error> {
-    let source = Arc::new(Source { name: Arc::from(name), text: Text::from(text) });
+    if u32::try_from(text.len()).is_err() {
+        return Err(Error::parse(format!("template: {name}: the text is too long")));
+    }
+    let source = Arc::new(Source { name: Arc::from(name), text: text.clone() });
     let mut parser = Parser {
-        lexer: Lexer::new(text, delimiters),
+        lexer: Lexer::new(text.as_bytes(), delimiters),
         pushed_back: Vec::new(),
         latest: 0,
         source,
-        has_function,
+        slot_of,
+        names: BTreeSet::new(),
         variables: vec![Arc::from("$")],
         trees: TreeSet::new(),
         action_position: None,
@@ -55,7 +59,9 @@ struct Parser<'a> {
     /// Position of the token lexed last: Go's messages carry its line.
     latest: usize,
     source: Arc<Source>,
-    has_function: &'a dyn Fn(&str) -> bool,
+    slot_of: &'a dyn Fn(&str) -> Option<usize>,
+    /// The names met so far: most come again and again.
+    names: BTreeSet<Arc<str>>,
     variables: Vec<Arc<str>>,
     trees: TreeSet,
     action_position: Option<usize>,
@@ -104,9 +110,31 @@ impl<'a> Parser<'a> {
     }
 
     fn peek(&mut self) -> Token<'a> {
-        let token = self.next();
-        self.push_back(token.clone());
-        token
+        match self.pushed_back.last() {
+            Some(token) => *token,
+            None => {
+                let token = self.next();
+                self.push_back(token);
+                token
+            }
+        }
+    }
+
+    /// The name, shared with everyone who has it.
+    fn name(&mut self, bytes: &[u8]) -> Arc<str> {
+        let name = String::from_utf8_lossy(bytes);
+        match self.names.get(name.as_ref()) {
+            Some(known) => Arc::clone(known),
+            None => {
+                let name: Arc<str> = Arc::from(name.as_ref());
+                self.names.insert(Arc::clone(&name));
+                name
+            }
+        }
+    }
+
+    fn slice(&self, token: &Token<'_>) -> Slice {
+        Slice::new(&self.source, token.position, token.bytes.len())
     }
 
     fn next_non_space(&mut self) -> Token<'a> {
@@ -120,7 +148,7 @@ impl<'a> Parser<'a> {
 
     fn peek_non_space(&mut self) -> Token<'a> {
         let token = self.next_non_space();
-        self.push_back(token.clone());
+        self.push_back(token);
         token
     }
 
@@ -133,7 +161,7 @@ impl<'a> Parser<'a> {
         if token.kind != TokenKind::Error {
             return self.error(format_args!("unexpected {} in {context}", token.describe()));
         }
-        let message = token.describe();
+        let message = self.lexer.failure.as_deref().unwrap_or_default();
         let token_line = self.source.line(token.position);
         let mut extra = String::new();
         if let Some(action) = self.action_position {
@@ -179,7 +207,7 @@ impl<'a> Parser<'a> {
             }
         }
         let name = Arc::clone(&self.source.name);
-        self.add(name, NodeList { nodes })
+        self.add(name, NodeList { nodes: nodes.into() })
     }
 
     fn add(&mut self, name: Arc<str>, root: NodeList) -> Result<(), Error> {
@@ -228,7 +256,9 @@ impl<'a> Parser<'a> {
         while self.peek_non_space().kind != TokenKind::Eof {
             match self.text_or_action()? {
                 Parsed::Node(node) => nodes.push(node),
-                Parsed::Ending(ending) => return Ok((NodeList { nodes }, ending)),
+                Parsed::Ending(ending) => {
+                    return Ok((NodeList { nodes: nodes.into() }, ending));
+                }
             }
         }
         Err(self.error("unexpected EOF"))
@@ -237,7 +267,7 @@ impl<'a> Parser<'a> {
     fn text_or_action(&mut self) -> Result<Parsed, Error> {
         let token = self.next_non_space();
         match token.kind {
-            TokenKind::Text => Ok(Parsed::Node(Node::Text(Text::from(token.bytes)))),
+            TokenKind::Text => Ok(Parsed::Node(Node::Text(self.slice(&token)))),
             TokenKind::LeftDelimiter => {
                 self.action_position = Some(token.position);
                 let parsed = self.action();
@@ -261,12 +291,12 @@ impl<'a> Parser<'a> {
                 self.expect(TokenKind::RightDelimiter, "end")?;
                 return Ok(Parsed::Ending(Ending::End));
             }
-            TokenKind::If => Node::If(self.branch("if")?),
-            TokenKind::Range => Node::Range(self.branch("range")?),
-            TokenKind::With => Node::With(self.branch("with")?),
+            TokenKind::If => Node::If(Box::new(self.branch("if")?)),
+            TokenKind::Range => Node::Range(Box::new(self.branch("range")?)),
+            TokenKind::With => Node::With(Box::new(self.branch("with")?)),
             TokenKind::Template => self.template_call()?,
             _ => {
-                let position = token.position;
+                let position = narrow(token.position);
                 self.push_back(token);
                 let pipe = self.pipeline("command", TokenKind::RightDelimiter)?;
                 Node::Action(Action { position, pipe })
@@ -314,11 +344,11 @@ impl<'a> Parser<'a> {
             // `{{else if}}` is `{{else}}{{if}}` whose two ends are one.
             Ending::Else(ElseKind::If) if keyword == "if" => {
                 self.next();
-                Some(NodeList { nodes: vec![Node::If(self.branch("if")?)] })
+                Some(NodeList { nodes: Box::new([Node::If(Box::new(self.branch("if")?))]) })
             }
             Ending::Else(ElseKind::With) if keyword == "with" => {
                 self.next();
-                Some(NodeList { nodes: vec![Node::With(self.branch("with")?)] })
+                Some(NodeList { nodes: Box::new([Node::With(Box::new(self.branch("with")?))]) })
             }
             Ending::Else(_) => {
                 let (else_list, ending) = self.item_list()?;
@@ -341,7 +371,8 @@ impl<'a> Parser<'a> {
         let pipe = self.pipeline(CONTEXT, TokenKind::RightDelimiter)?;
         let root = self.separate_body(CONTEXT)?;
         self.add(Arc::clone(&name), root)?;
-        Ok(Node::Template(TemplateCall { position: token.position, name, pipe: Some(pipe) }))
+        let position = narrow(token.position);
+        Ok(Node::Template(Box::new(TemplateCall { position, name, pipe: Some(pipe) })))
     }
 
     fn template_call(&mut self) -> Result<Node, Error> {
@@ -355,7 +386,8 @@ impl<'a> Parser<'a> {
             self.push_back(after);
             Some(self.pipeline(CONTEXT, TokenKind::RightDelimiter)?)
         };
-        Ok(Node::Template(TemplateCall { position: token.position, name, pipe }))
+        let position = narrow(token.position);
+        Ok(Node::Template(Box::new(TemplateCall { position, name, pipe })))
     }
 
     fn template_name(&mut self, token: &Token<'_>, context: &str) -> Result<Arc<str>, Error> {
@@ -369,16 +401,16 @@ impl<'a> Parser<'a> {
     }
 
     fn pipeline(&mut self, context: &str, end: TokenKind) -> Result<Pipe, Error> {
-        let position = self.peek_non_space().position;
-        let mut pipe =
-            Pipe { position, is_assignment: false, declared: Vec::new(), commands: Vec::new() };
-        self.declarations(&mut pipe, context)?;
+        let position = narrow(self.peek_non_space().position);
+        let (declared, is_assignment) = self.declarations(context)?;
+        let mut commands = Vec::new();
         loop {
             let token = self.next_non_space();
             match token.kind {
                 kind if kind == end => {
-                    self.check_pipeline(&pipe, context)?;
-                    return Ok(pipe);
+                    self.check_pipeline(&commands, context)?;
+                    let (declared, commands) = (declared.into(), commands.into());
+                    return Ok(Pipe { position, is_assignment, declared, commands });
                 }
                 TokenKind::Bool
                 | TokenKind::CharConstant
@@ -393,36 +425,35 @@ impl<'a> Parser<'a> {
                 | TokenKind::Variable
                 | TokenKind::LeftParenthesis => {
                     self.push_back(token);
-                    let command = self.command()?;
-                    pipe.commands.push(command);
+                    commands.push(self.command()?);
                 }
                 _ => return Err(self.unexpected(&token, context)),
             }
         }
     }
 
-    fn declarations(&mut self, pipe: &mut Pipe, context: &str) -> Result<(), Error> {
+    /// The variables a pipeline sets, and whether they were there before.
+    fn declarations(&mut self, context: &str) -> Result<(Vec<Arc<str>>, bool), Error> {
+        let mut declared = Vec::new();
         loop {
-            let variable = self.peek_non_space();
-            if variable.kind != TokenKind::Variable {
-                return Ok(());
+            if self.peek_non_space().kind != TokenKind::Variable {
+                return Ok((declared, false));
             }
-            self.next_non_space();
+            let variable = self.next_non_space();
             let after = self.next();
-            let next =
-                if after.kind == TokenKind::Space { self.next_non_space() } else { after.clone() };
-            let name: Arc<str> = Arc::from(String::from_utf8_lossy(variable.bytes).as_ref());
+            let next = if after.kind == TokenKind::Space { self.next_non_space() } else { after };
             match next.kind {
                 TokenKind::Assign | TokenKind::Declare => {
-                    pipe.is_assignment = next.kind == TokenKind::Assign;
-                    pipe.declared.push(Arc::clone(&name));
+                    let name = self.name(variable.bytes);
+                    declared.push(Arc::clone(&name));
                     self.variables.push(name);
-                    return Ok(());
+                    return Ok((declared, next.kind == TokenKind::Assign));
                 }
                 TokenKind::Char if next.bytes == b"," => {
-                    pipe.declared.push(Arc::clone(&name));
+                    let name = self.name(variable.bytes);
+                    declared.push(Arc::clone(&name));
                     self.variables.push(name);
-                    if context != "range" || pipe.declared.len() >= 2 {
+                    if context != "range" || declared.len() >= 2 {
                         return Err(self.error(format_args!("too many declarations in {context}")));
                     }
                     match self.peek_non_space().kind {
@@ -438,20 +469,20 @@ impl<'a> Parser<'a> {
                         self.push_back(after);
                     }
                     self.push_back(variable);
-                    return Ok(());
+                    return Ok((declared, false));
                 }
             }
         }
     }
 
-    fn check_pipeline(&self, pipe: &Pipe, context: &str) -> Result<(), Error> {
-        if pipe.commands.is_empty() {
+    fn check_pipeline(&self, commands: &[Command], context: &str) -> Result<(), Error> {
+        if commands.is_empty() {
             return Err(self.error(format_args!("missing value for {context}")));
         }
-        for (index, command) in pipe.commands.iter().enumerate().skip(1) {
+        for (index, command) in commands.iter().enumerate().skip(1) {
             let constant = matches!(
                 command.operands[0].term,
-                Term::Bool(_) | Term::Dot | Term::Nil | Term::Number(_) | Term::String { .. }
+                Term::Bool(_) | Term::Dot | Term::Nil | Term::Number(_) | Term::String(_)
             );
             if constant {
                 return Err(self.error(format_args!(
@@ -464,7 +495,7 @@ impl<'a> Parser<'a> {
     }
 
     fn command(&mut self) -> Result<Command, Error> {
-        let position = self.peek_non_space().position;
+        let position = narrow(self.peek_non_space().position);
         let mut operands = Vec::new();
         loop {
             self.peek_non_space();
@@ -483,33 +514,29 @@ impl<'a> Parser<'a> {
         if operands.is_empty() {
             return Err(self.error("empty command"));
         }
-        Ok(Command { position, operands })
+        Ok(Command { position, operands: operands.into() })
     }
 
     fn operand(&mut self) -> Result<Option<Operand>, Error> {
         let Some(operand) = self.term()? else { return Ok(None) };
-        let position = self.peek().position;
-        let mut chained = Vec::new();
-        while self.peek().kind == TokenKind::Field {
-            chained.push(field_name(&self.next()));
-        }
-        if chained.is_empty() {
+        if self.peek().kind != TokenKind::Field {
             return Ok(Some(operand));
         }
+        let position = narrow(self.peek().position);
+        let mut chained = Vec::new();
+        while self.peek().kind == TokenKind::Field {
+            let token = self.next();
+            chained.push(self.name(&token.bytes[1..]));
+        }
+        let with = |names: Names| names.into_iter().chain(chained.iter().cloned()).collect();
         let term = match operand.term {
-            Term::Field(mut fields) => {
-                fields.append(&mut chained);
-                Term::Field(fields)
-            }
-            Term::Variable { name, mut fields } => {
-                fields.append(&mut chained);
-                Term::Variable { name, fields }
-            }
-            Term::Bool(_) | Term::String { .. } | Term::Number(_) | Term::Nil | Term::Dot => {
+            Term::Field(names) => Term::Field(with(names)),
+            Term::Variable(names) => Term::Variable(with(names)),
+            Term::Bool(_) | Term::String(_) | Term::Number(_) | Term::Nil | Term::Dot => {
                 let shown = quote(operand.to_string().as_bytes());
                 return Err(self.error(format_args!("unexpected . after term {shown}")));
             }
-            _ => Term::Chain { base: Box::new(operand), fields: chained },
+            _ => Term::Chain(Box::new(Chain { base: operand, fields: chained.into() })),
         };
         Ok(Some(Operand { position, term }))
     }
@@ -519,49 +546,46 @@ impl<'a> Parser<'a> {
         let text = || String::from_utf8_lossy(token.bytes);
         let term = match token.kind {
             TokenKind::Identifier => {
-                let name = text();
-                if !(self.has_function)(&name) {
-                    let name = quote(name.as_bytes());
+                let Some(slot) = (self.slot_of)(&text()) else {
+                    let name = quote(text().as_bytes());
                     return Err(self.error(format_args!("function {name} not defined")));
-                }
-                Term::Identifier(Arc::from(name.as_ref()))
+                };
+                Term::Identifier(Identifier { name: self.name(token.bytes), slot: narrow(slot) })
             }
             TokenKind::Dot => Term::Dot,
             TokenKind::Nil => Term::Nil,
             TokenKind::Variable => {
-                let name: Arc<str> = Arc::from(text().as_ref());
+                let name = self.name(token.bytes);
                 if !self.variables.contains(&name) {
                     let name = quote(name.as_bytes());
                     return Err(self.error(format_args!("undefined variable {name}")));
                 }
-                Term::Variable { name, fields: Vec::new() }
+                Term::Variable(Box::new([name]))
             }
-            TokenKind::Field => Term::Field(vec![field_name(&token)]),
+            TokenKind::Field => Term::Field(Box::new([self.name(&token.bytes[1..])])),
             TokenKind::Bool => Term::Bool(token.bytes == b"true"),
             TokenKind::CharConstant | TokenKind::Complex | TokenKind::Number => {
-                Term::Number(number(&token).map_err(|message| self.error(message))?)
+                Term::Number(Box::new(number(&token).map_err(|message| self.error(message))?))
             }
             TokenKind::LeftParenthesis => {
                 let pipe = self.deeper(|parser| {
                     parser.pipeline("parenthesized pipeline", TokenKind::RightParenthesis)
                 })?;
-                return Ok(Some(Operand { position: pipe.position, term: Term::Pipe(pipe) }));
+                let position = pipe.position;
+                return Ok(Some(Operand { position, term: Term::Pipe(Box::new(pipe)) }));
             }
             TokenKind::String | TokenKind::RawString => {
                 let bytes = unquote(token.bytes).ok_or_else(|| self.error("invalid syntax"))?;
-                Term::String { quoted: Text::from(token.bytes), text: Text::from(bytes) }
+                let quoted = self.slice(&token);
+                Term::String(Box::new(StringConstant { quoted, text: Text::from(bytes) }))
             }
             _ => {
                 self.push_back(token);
                 return Ok(None);
             }
         };
-        Ok(Some(Operand { position: token.position, term }))
+        Ok(Some(Operand { position: narrow(token.position), term }))
     }
-}
-
-fn field_name(token: &Token<'_>) -> Arc<str> {
-    Arc::from(String::from_utf8_lossy(&token.bytes[1..]).as_ref())
 }
 
 fn number(token: &Token<'_>) -> Result<Number, String> {

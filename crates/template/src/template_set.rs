@@ -9,6 +9,7 @@ use crate::call::Functions;
 use crate::error::Error;
 use crate::lex::Delimiters;
 use crate::parse::parse;
+use crate::value::Text;
 
 /// Templates by name. A set may lie above another one and then sees that one's templates too.
 #[derive(Default)]
@@ -21,12 +22,17 @@ pub struct Templates {
 /// larger part of a small render; keep these.
 #[derive(Clone, Debug)]
 pub struct ParsedText {
-    trees: Vec<Arc<Tree>>,
+    trees: Arc<[Arc<Tree>]>,
 }
 
 impl ParsedText {
     /// Parses `text` as the template `name`, with everything it defines.
     pub fn parse(name: &str, text: &[u8], functions: &Functions) -> Result<Self, Error> {
+        Self::parse_shared(name, &Text::from(text), functions)
+    }
+
+    /// The same, of a text that need not be copied: what was parsed refers to it.
+    pub fn parse_shared(name: &str, text: &Text, functions: &Functions) -> Result<Self, Error> {
         Self::parse_with(name, text, functions, Delimiters::default())
     }
 
@@ -45,17 +51,23 @@ impl ParsedText {
         if !right.is_empty() {
             delimiters.right = right.as_bytes();
         }
-        Self::parse_with(name, text, functions, delimiters)
+        Self::parse_with(name, &Text::from(text), functions, delimiters)
     }
 
     fn parse_with(
         name: &str,
-        text: &[u8],
+        text: &Text,
         functions: &Functions,
         delimiters: Delimiters<'_>,
     ) -> Result<Self, Error> {
-        let trees = parse(name, text, delimiters, &|name| functions.get(name).is_some())?;
+        let trees = parse(name, text, delimiters, &|name| functions.slot_of(name))?;
         Ok(Self { trees: trees.into_values().map(Arc::new).collect() })
+    }
+
+    /// The text's own body under the name it was parsed by, be it empty or not.
+    pub(crate) fn body(&self, name: &str) -> &Tree {
+        let body = self.trees.iter().find(|tree| tree.name.as_ref() == name);
+        body.expect("a text always has a body under its own name")
     }
 }
 
@@ -79,25 +91,12 @@ impl Templates {
     /// Adds what was parsed before. A later definition replaces an earlier one of the same name,
     /// unless it is empty.
     pub fn add(&mut self, parsed: &ParsedText) {
-        for tree in &parsed.trees {
+        for tree in parsed.trees.iter() {
             if tree.is_empty() && self.get(&tree.name).is_some() {
                 continue;
             }
             self.trees.insert(Arc::clone(&tree.name), Arc::clone(tree));
         }
-    }
-
-    /// Parses `text`, adds its definitions, and returns its own body, be it empty or not.
-    pub(crate) fn parse_body(
-        &mut self,
-        name: &str,
-        text: &[u8],
-        functions: &Functions,
-    ) -> Result<Arc<Tree>, Error> {
-        let parsed = ParsedText::parse(name, text, functions)?;
-        self.add(&parsed);
-        let body = parsed.trees.iter().find(|tree| tree.name.as_ref() == name);
-        Ok(Arc::clone(body.expect("a text always has a body under its own name")))
     }
 
     /// The template of that name.

@@ -248,7 +248,7 @@ impl From<bool> for Value {
 }
 
 /// A Go string: bytes that are usually, not always, UTF-8. Cheap to clone.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text(Arc<[u8]>);
 
 impl Text {

@@ -3,7 +3,9 @@
 
 use std::rc::Rc;
 
-use template::{Engine, Functions, Limits, Map, MissingKey, Still, Templates, Value};
+use template::{
+    Engine, Facts, Functions, Limits, Map, MissingKey, Origin, Still, Templates, Value,
+};
 
 fn data() -> Value {
     let inner = Value::map([("b", Value::from("deep")), ("nil", Value::Nil)]);
@@ -241,4 +243,33 @@ fn maps_are_shared_between_the_names_that_hold_them() {
     let other = map.clone();
     other.set("b", Value::int(2));
     assert_eq!(map.entries().len(), 2);
+}
+
+/// A world in which nobody waits any more.
+struct Over;
+
+impl Facts for Over {
+    fn now(&self) -> i128 {
+        0
+    }
+
+    fn random(&self, buffer: &mut [u8]) {
+        buffer.fill(0);
+    }
+
+    fn is_over(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_run_ends_when_its_time_is_over() {
+    let functions = Functions::builtin();
+    let mut templates = Templates::new();
+    templates.parse("t", b"{{ range 1000000 }}{{ end }}", &functions).expect("a template");
+    let (missing_key, limits) = (MissingKey::Zero, Limits::default());
+    let engine = Engine { functions: &functions, missing_key, limits, facts: &Over };
+    let error = engine.execute(&Rc::new(templates), "t", &data()).expect_err("must end");
+    assert_eq!(error.origin(), Origin::Limit);
+    assert!(error.to_string().ends_with("template takes too long"), "{error}");
 }

@@ -90,6 +90,24 @@ fn loops_and_large_texts_end() {
 }
 
 #[test]
+fn what_is_kept_in_memory_is_bounded() {
+    for template in [
+        "{{ $l := list }}{{ range 100000 }}{{ $l = append $l (repeat 4000000 \"x\") }}{{ end }}",
+        "{{ $d := dict }}{{ range until 100000 }}{{ $_ := set $d (toString .) (printf \"%4000000d\" .) }}{{ end }}",
+        "{{ $l := list 1 2 }}{{ range 40 }}{{ $l = concat $l $l }}{{ end }}",
+        "{{ $d := dict }}{{ range until 100000 }}{{ $_ := set $d (toString .) (splitList \"\" (repeat 100000 \"x\")) }}{{ end }}",
+        "{{ $d := dict \"l\" (until 10000) }}{{ range until 100000 }}{{ $_ := set $d (toString .) (deepCopy (until 10000)) }}{{ end }}",
+        "{{ $d := dict }}{{ range until 100000 }}{{ $_ := set $d (toString .) (fromYaml (repeat 10000 \"- x\\n\")) }}{{ end }}",
+    ] {
+        let loaded = Chart::load(&chart(template)).expect("the chart itself is well-formed");
+        let mut options = Options::new("rel", "default");
+        options.limits = Limits { made: 64 << 20, ..Limits::default() };
+        let error = helm::template(&loaded, &options, &Still).expect_err("must be refused");
+        assert!(error.to_string().contains("more than 67108864 bytes of values"), "{error}");
+    }
+}
+
+#[test]
 fn values_that_contain_themselves_end() {
     refuses("{{ $d := dict }}{{ $_ := set $d \"d\" $d }}{{ mustToJson $d }}", "cycle");
     refuses("{{ $d := dict }}{{ $_ := set $d \"d\" $d }}{{ deepCopy $d }}", "nested too deeply");

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{Slot, State};
-use crate::ast::{Command, Number, Operand, Pipe, Term};
+use crate::ast::{Chain, Command, Identifier, Number, Operand, Pipe, Term};
 use crate::call::{Call, Function, Parameter};
 use crate::error::Error;
 use crate::run::MissingKey;
@@ -38,6 +38,10 @@ impl<'t> State<'t, '_> {
                 *slot = value;
                 Ok(())
             }
+            None if name == "$" => {
+                self.root = value;
+                Ok(())
+            }
             None => Err(self.error(format_args!("undefined variable: {name}"))),
         }
     }
@@ -55,7 +59,7 @@ impl<'t> State<'t, '_> {
             if pipe.is_assignment {
                 self.assign(name, value.clone())?;
             } else {
-                self.variables.push((Arc::clone(name), value.clone()));
+                self.variables.push((name, value.clone()));
             }
         }
         Ok(value)
@@ -74,16 +78,16 @@ impl<'t> State<'t, '_> {
                 self.at(first.position, first);
                 self.fields(dot, dot.clone(), first, fields, given)
             }
-            Term::Chain { base, fields } => self.chain(dot, first, base, fields, given),
-            Term::Identifier(name) => {
+            Term::Chain(chain) => self.chain(dot, first, chain, given),
+            Term::Identifier(identifier) => {
                 self.at(first.position, first);
-                self.call_named(dot, name, (command.position, command), given)
+                self.call_named(dot, identifier, (command.position, command), given)
             }
             Term::Pipe(pipe) => {
                 self.refuse_arguments(first, &given)?;
                 self.pipeline(dot, pipe)
             }
-            Term::Variable { name, fields } => self.variable(dot, first, name, fields, given),
+            Term::Variable(names) => self.variable(dot, first, names, given),
             _ => {
                 self.at(first.position, first);
                 self.refuse_arguments(first, &given)?;
@@ -107,7 +111,7 @@ impl<'t> State<'t, '_> {
         Ok(match &operand.term {
             Term::Bool(truth) => Slot::concrete(Value::Bool(*truth)),
             Term::Dot => dot.clone(),
-            Term::String { text, .. } => Slot::concrete(Value::String(text.clone())),
+            Term::String(constant) => Slot::concrete(Value::String(constant.text.clone())),
             Term::Number(number) => {
                 self.at(operand.position, operand);
                 Slot::concrete(self.ideal_constant(number)?)
@@ -131,35 +135,35 @@ impl<'t> State<'t, '_> {
         &mut self,
         dot: &Slot,
         operand: &'t Operand,
-        base: &'t Operand,
-        fields: &'t [Arc<str>],
+        chain: &'t Chain,
         given: Arguments<'t, '_>,
     ) -> Result<Slot, Error> {
         self.at(operand.position, operand);
-        let receiver = match &base.term {
+        let receiver = match &chain.base.term {
             Term::Nil => {
                 let message = format!("indirection through explicit nil in {operand}");
                 return Err(self.error(message));
             }
-            _ => self.operand(dot, base)?,
+            _ => self.operand(dot, &chain.base)?,
         };
-        self.fields(dot, receiver, operand, fields, given)
+        self.fields(dot, receiver, operand, &chain.fields, given)
     }
 
     fn variable(
         &mut self,
         dot: &Slot,
         operand: &'t Operand,
-        name: &str,
-        fields: &'t [Arc<str>],
+        names: &'t [Arc<str>],
         given: Arguments<'t, '_>,
     ) -> Result<Slot, Error> {
         self.at(operand.position, operand);
-        let found = self.variables.iter().rev().find(|(known, _)| known.as_ref() == name);
-        let Some((_, value)) = found else {
-            return Err(self.error(format_args!("undefined variable: {name}")));
+        let (name, fields) = names.split_first().expect("the parser gives it a name");
+        let found = self.variables.iter().rev().find(|(known, _)| known.as_ref() == name.as_ref());
+        let value = match found {
+            Some((_, value)) => value.clone(),
+            None if name.as_ref() == "$" => self.root.clone(),
+            None => return Err(self.error(format_args!("undefined variable: {name}"))),
         };
-        let value = value.clone();
         if fields.is_empty() {
             self.refuse_arguments(operand, &given)?;
             return Ok(value);
@@ -174,18 +178,16 @@ impl<'t> State<'t, '_> {
                 self.at(operand.position, operand);
                 self.fields(dot, dot.clone(), operand, fields, Arguments::NONE)
             }
-            Term::Variable { name, fields } => {
-                self.variable(dot, operand, name, fields, Arguments::NONE)
-            }
+            Term::Variable(names) => self.variable(dot, operand, names, Arguments::NONE),
             Term::Pipe(pipe) => {
                 self.at(operand.position, operand);
                 self.pipeline(dot, pipe)
             }
-            Term::Identifier(name) => {
+            Term::Identifier(identifier) => {
                 self.at(operand.position, operand);
-                self.call_named(dot, name, (operand.position, operand), Arguments::NONE)
+                self.call_named(dot, identifier, (operand.position, operand), Arguments::NONE)
             }
-            Term::Chain { base, fields } => self.chain(dot, operand, base, fields, Arguments::NONE),
+            Term::Chain(chain) => self.chain(dot, operand, chain, Arguments::NONE),
             _ => self.literal(dot, operand),
         }
     }
@@ -271,12 +273,13 @@ impl<'t> State<'t, '_> {
     fn call_named(
         &mut self,
         dot: &Slot,
-        name: &'t str,
-        node: (usize, &'t dyn fmt::Display),
+        identifier: &'t Identifier,
+        node: (u32, &'t dyn fmt::Display),
         given: Arguments<'t, '_>,
     ) -> Result<Slot, Error> {
         let run = self.run;
-        match run.functions.get(name) {
+        let name = &identifier.name;
+        match run.functions.at(identifier.slot as usize, name) {
             Some(function) => self.call(dot, function, name, node, given),
             None => {
                 let name = quote(name.as_bytes());
@@ -290,7 +293,7 @@ impl<'t> State<'t, '_> {
         dot: &Slot,
         function: &Function,
         name: &'t str,
-        node: (usize, &'t dyn fmt::Display),
+        node: (u32, &'t dyn fmt::Display),
         given: Arguments<'t, '_>,
     ) -> Result<Slot, Error> {
         self.charge(1)?;
@@ -319,6 +322,7 @@ impl<'t> State<'t, '_> {
             if let Value::String(text) | Value::Bytes(text) = &value {
                 self.run.check_size(text.len())?;
             }
+            self.run.note_made(&arguments, &value)?;
             Ok(value)
         });
         result.map(Slot::interface).map_err(|error| {
@@ -383,7 +387,7 @@ impl<'t> State<'t, '_> {
             Term::Nil => parameter.nil().ok_or_else(|| {
                 self.error(format_args!("cannot assign nil to {}", parameter.type_name()))
             }),
-            Term::Bool(_) | Term::Number(_) | Term::String { .. } => {
+            Term::Bool(_) | Term::Number(_) | Term::String(_) => {
                 self.literal_argument(dot, parameter, operand)
             }
             _ => {
@@ -404,16 +408,18 @@ impl<'t> State<'t, '_> {
             (Parameter::Any | Parameter::Reflect, _) => Ok(self.literal(dot, operand)?.value),
             (Parameter::Bool, Term::Bool(truth)) => Ok(Value::Bool(*truth)),
             (Parameter::Bool, _) => Err(found("bool")),
-            (Parameter::String, Term::String { text, .. }) => Ok(Value::String(text.clone())),
+            (Parameter::String, Term::String(constant)) => Ok(Value::String(constant.text.clone())),
             (Parameter::String, _) => Err(found("string")),
-            (Parameter::Int, Term::Number(Number { int: Some(int), .. })) => Ok(Value::int(*int)),
-            (Parameter::Int64, Term::Number(Number { int: Some(int), .. })) => {
-                Ok(Value::int64(*int))
-            }
+            (Parameter::Int | Parameter::Int64, Term::Number(number)) => match number.int {
+                Some(int) if parameter == Parameter::Int => Ok(Value::int(int)),
+                Some(int) => Ok(Value::int64(int)),
+                None => Err(found("integer")),
+            },
             (Parameter::Int | Parameter::Int64, _) => Err(found("integer")),
-            (Parameter::Float, Term::Number(Number { float: Some(float), .. })) => {
-                Ok(Value::Float(*float))
-            }
+            (Parameter::Float, Term::Number(number)) => match number.float {
+                Some(float) => Ok(Value::Float(float)),
+                None => Err(found("float")),
+            },
             (Parameter::Float, _) => Err(found("float")),
             (other, _) => Err(self.error(format_args!(
                 "can't handle {operand} for arg of type {}",

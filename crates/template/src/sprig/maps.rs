@@ -170,8 +170,12 @@ fn copy(call: &Call<'_>, value: &Value) -> Result<Value, Error> {
     deep_copy(call, value, 0)
 }
 
+/// About what each part of a copy takes.
+const COPIED: usize = 100;
+
 fn deep_copy(call: &Call<'_>, value: &Value, depth: usize) -> Result<Value, Error> {
     call.charge(1)?;
+    call.run.make(COPIED)?;
     if depth > MAX_DEPTH {
         return Err(Error::limit("value to copy is nested too deeply"));
     }
