@@ -6,7 +6,7 @@ use testkit::files::FileServer;
 use testkit::git::Repo;
 use testkit::registry::{Artifact, PASSWORD, Registry, USER};
 
-use crate::world::{CONTROL_NAMESPACE, Test, shared};
+use crate::world::{CONTROL_NAMESPACE, Test, World, shared};
 
 const CHART: &str = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
 const CHART_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\ndata:\n  shown: {{ .Values.shown | quote }}\n  version: {{ .Capabilities.KubeVersion.Version | quote }}\n  deployments: {{ .Capabilities.APIVersions.Has \"apps/v1/Deployment\" | quote }}\n";
@@ -97,6 +97,53 @@ async fn a_remote_base_is_built_with_the_applications_overrides() {
     assert_eq!(live.text(&["data", "patched"]), Some("here"));
     assert_eq!(live.text(&["metadata", "labels", "team"]), Some("remote-base"));
     assert_eq!(live.text(&["metadata", "annotations", "of"]), Some("override"));
+}
+
+#[tokio::test]
+async fn charts_in_a_kustomization_are_inflated_once_the_settings_allow_it() {
+    let world = World::new();
+    world.start_product();
+    let it = world.test("kustomize-charts").await;
+    let (charts, repo) = (FileServer::start(), Repo::new());
+    let far = "apiVersion: v2\nname: far\nversion: 0.4.2\n";
+    let files =
+        [("Chart.yaml", far), ("values.yaml", "shown: own\n"), ("templates/m.yaml", CHART_MAP)];
+    charts.put("/r/far-0.4.2.tgz", archive::chart("far", &files));
+    charts.put(
+        "/r/index.yaml",
+        "apiVersion: v1\nentries:\n  far:\n  - {version: 0.4.2, urls: [far-0.4.2.tgz]}\n",
+    );
+    let kustomization = format!(
+        "namePrefix: my-\nhelmCharts:\n\
+         - {{name: web, releaseName: near, valuesInline: {{shown: inline}}}}\n\
+         - {{name: far, repo: '{}/r', version: 0.4.2, releaseName: fetched}}\n",
+        charts.url()
+    );
+    repo.commit(&[
+        ("app/kustomization.yaml", kustomization.as_str()),
+        ("app/charts/web/Chart.yaml", CHART),
+        ("app/charts/web/templates/map.yaml", CHART_MAP),
+    ]);
+    it.create(&it.automated(&repo)).await;
+    it.until("told what charts need", |app| {
+        let conditions = &app.status.conditions;
+        conditions.iter().any(|it| it.message.contains("must specify --enable-helm"))
+    })
+    .await;
+
+    it.create(&json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "data": {"kustomize.buildOptions": "--enable-helm"},
+        "metadata": {"name": "argocd-cm", "namespace": CONTROL_NAMESPACE},
+    }))
+    .await;
+    it.until_synced().await;
+    for (name, shown) in [("my-near", "inline"), ("my-fetched", "own")] {
+        let live = it.get("v1", "ConfigMap", name).await.expect("it was applied");
+        assert_eq!(live.text(&["data", "shown"]), Some(shown));
+        // The chart saw what the destination can do.
+        assert_eq!(live.text(&["data", "deployments"]), Some("true"));
+    }
 }
 
 #[tokio::test]
