@@ -16,7 +16,8 @@ use wire::message::application::{LinkInfo, LinksResponse};
 use wire::message::cluster::Cluster;
 
 /// An address takes no more than this to make.
-const LIMITS: Limits = Limits { depth: 20, steps: 100_000, output: 16 << 10, stack: 1 << 20 };
+const LIMITS: Limits =
+    Limits { depth: 20, steps: 100_000, output: 16 << 10, stack: 1 << 20, made: 1 << 20 };
 const MANAGED_BY: &str = "argocd.argoproj.io/managed-by-url";
 
 /// The objects that a link may speak of.

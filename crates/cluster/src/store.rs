@@ -453,7 +453,7 @@ impl Store {
         };
         let mut change = self.change(slot, concerned_before);
         if let Some(Change::Object { update, .. }) = &mut change {
-            *update = how.filter(|_| stays);
+            *update = how.filter(|_| stays).map(Box::new);
         }
         change.into_iter().collect()
     }

@@ -568,7 +568,6 @@ mod tests {
                 kind: kind.into(),
                 name: name.into(),
                 namespace: namespace.into(),
-                ..SyncOperationResource::default()
             };
             let key = ResourceKey::new(&GroupKind::new("apps", "Deployment"), "shop", "web");
             is_named(&key, &[named])

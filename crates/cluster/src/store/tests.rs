@@ -326,7 +326,7 @@ fn how(first: Sighting, second: Sighting) -> Option<String> {
     store.applied(watch, first);
     let told = store.applied(watch, second);
     let [Change::Object { update, .. }] = &told[..] else { panic!("{told:?}") };
-    update.as_ref().map(|it| match it {
+    update.as_deref().map(|it| match it {
         Update::Body { before, after } => {
             format!("{} -> {}", before.resource_version, after.resource_version)
         }
