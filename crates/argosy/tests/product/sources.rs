@@ -122,6 +122,7 @@ async fn charts_in_a_kustomization_are_inflated_once_the_settings_allow_it() {
     repo.commit(&[
         ("app/kustomization.yaml", kustomization.as_str()),
         ("app/charts/web/Chart.yaml", CHART),
+        ("app/charts/web/values.yaml", "shown: own\n"),
         ("app/charts/web/templates/map.yaml", CHART_MAP),
     ]);
     it.create(&it.automated(&repo)).await;
