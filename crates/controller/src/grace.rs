@@ -37,7 +37,10 @@ impl Grace {
     ) -> bool {
         let mut since = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if reading == Reading::Settled {
-            since.remove(&app.key());
+            // A look at what is remembered proves nothing about the repository.
+            if level >= Level::Polled {
+                since.remove(&app.key());
+            }
             return false;
         }
         let began = *since.entry(app.key()).or_insert(now);
@@ -109,5 +112,16 @@ mod tests {
         assert!(!at(Reading::Settled, 100));
         assert!(at(Reading::Failed, 200));
         assert!(!at(Reading::Failed, 400));
+    }
+
+    #[test]
+    fn a_look_at_what_is_remembered_does_not_begin_the_time_anew() {
+        let (grace, began, app) = (Grace::default(), Instant::now(), app("Synced"));
+        let at = |reading, level, seconds| {
+            grace.covers(&app, reading, level, GRACE, began + Duration::from_secs(seconds))
+        };
+        assert!(at(Reading::Failed, Level::Polled, 0));
+        assert!(!at(Reading::Settled, Level::Live, 100));
+        assert!(!at(Reading::Failed, Level::Polled, 200));
     }
 }

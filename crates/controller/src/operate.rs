@@ -1,9 +1,8 @@
 //! Carries an operation out, one step at a time.
 //!
-//! All choices are [`engine::step`]'s; this file asks it, does what it says, and
-//! asks again until there is something to wait for. What was done is kept in the
-//! Application's `status.operationState`, so that a later pass, or another
-//! process, goes on from there.
+//! All choices are [`engine::step`]'s; this file asks it, does what it says, and asks again until there
+//! is something to wait for. What was done is kept in the Application's `status.operationState`, so that
+//! a later pass, or another process, goes on from there.
 
 use std::sync::Arc;
 

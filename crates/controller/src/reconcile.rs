@@ -1,14 +1,12 @@
 //! One pass over one Application, from what it asks to what it is told.
 //!
-//! Look, decide, operate, report: every pass goes through these four. Looking
-//! and deciding write nothing; operating writes the objects of a sync, and first
-//! that it goes on; reporting writes the status. A pass holds no state of its own; whatever it learned is in
-//! the Application afterwards, so it may end anywhere and begin anew.
+//! Look, decide, operate, report: every pass goes through these four. Looking and deciding write nothing;
+//! operating writes the objects of a sync, and first that it goes on; reporting writes the status. A pass
+//! holds no state of its own: what it learned is in the Application, so it may end and begin anywhere.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use api::names::ANNOTATION_SKIP_RECONCILE;
 use api::{AppKey, Application};
 use engine::{Decision, Hold, decide};
 use jiff::Timestamp;
@@ -19,6 +17,7 @@ use crate::level::Level;
 use crate::look::{At, Seen, look};
 use crate::operate;
 use crate::report::report;
+use crate::terms;
 
 const RETRY_FAILED_LOOK: Duration = Duration::from_secs(10);
 const RETRY_BLIND_LOOK: Duration = Duration::from_secs(1);
@@ -31,7 +30,7 @@ pub(crate) type Next = Option<(Level, Duration)>;
 /// Brings one Application one pass further.
 pub(crate) async fn reconcile(controller: &Controller, key: &AppKey, level: Level) -> Next {
     let before = controller.apps.get(key)?;
-    if is_left_alone(&before) {
+    if terms::is_left_alone(&before) {
         return None;
     }
     // An operation goes on until it ends or is terminated, whatever else is asked.
@@ -45,9 +44,7 @@ pub(crate) async fn reconcile(controller: &Controller, key: &AppKey, level: Leve
     if seen.out_of_sight {
         return Some((level, RETRY_BLIND_LOOK));
     }
-    let grace = seen.settings.source_error_grace;
-    if controller.grace.covers(&before, seen.reading, level, grace, Instant::now()) {
-        tracing::info!(app = %key, findings = ?seen.findings, "its sources cannot be read; tried again soon");
+    if terms::says_nothing_yet(controller, &before, &seen, level) {
         return Some((level.max(Level::Polled), RETRY_FAILED_LOOK));
     }
     let mut next = seen.may_pass.then_some((Level::Polled, RETRY_FAILED_LOOK));
@@ -65,12 +62,6 @@ pub(crate) async fn reconcile(controller: &Controller, key: &AppKey, level: Leve
         Ok(()) => next,
         Err(failure) => failure.retry(level),
     }
-}
-
-/// Nobody looks after an Application whose owner wants to be left alone.
-fn is_left_alone(app: &Application) -> bool {
-    let word = app.annotation(ANNOTATION_SKIP_RECONCILE).unwrap_or_default();
-    matches!(word, "1" | "t" | "T" | "true" | "TRUE" | "True")
 }
 
 /// Asks for a sync where the Application wants one by itself and nothing holds
@@ -95,19 +86,4 @@ fn sync_by_itself(controller: &Controller, app: &mut Application, seen: &mut See
 
 fn until(at: Timestamp, now: Timestamp) -> Duration {
     Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_application_can_ask_to_be_left_alone() {
-        for (word, expect) in [("true", true), ("1", true), ("false", false), ("yes", false)] {
-            let mut app = Application::named("argocd", "web");
-            app.metadata.annotations.insert(ANNOTATION_SKIP_RECONCILE.into(), word.into());
-            assert_eq!(is_left_alone(&app), expect, "{word}");
-        }
-        assert!(!is_left_alone(&Application::named("argocd", "web")));
-    }
 }

@@ -3,16 +3,40 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use api::names::ANNOTATION_SKIP_RECONCILE;
 use api::{Application, OperationState};
 use engine::operation::pinned_revisions;
 use engine::{Compared, Comparison, SyncOptions};
 use jiff::{SignedDuration, Timestamp};
 use object::{GroupKind, Object, ResourceKey};
 
+use crate::Controller;
 use crate::level::Level;
 use crate::look::{At, Seen};
+
+/// Nobody looks after an Application whose owner wants to be left alone.
+pub(crate) fn is_left_alone(app: &Application) -> bool {
+    let word = app.annotation(ANNOTATION_SKIP_RECONCILE).unwrap_or_default();
+    matches!(word, "1" | "t" | "T" | "true" | "TRUE" | "True")
+}
+
+/// Could the sources not be read, for so short a time that the status stays as it is?
+pub(crate) fn says_nothing_yet(
+    controller: &Controller,
+    app: &Application,
+    seen: &Seen,
+    level: Level,
+) -> bool {
+    let grace = seen.settings.source_error_grace;
+    let covered = controller.grace.covers(app, seen.reading, level, grace, Instant::now());
+    if covered {
+        let findings = &seen.findings;
+        tracing::info!(app = %app.key(), ?findings, "its sources cannot be read; tried again soon");
+    }
+    covered
+}
 
 /// Where the operation looks, if that is not where the Application does: other
 /// commits, other sources, or manifests that come with the request.
@@ -110,5 +134,15 @@ mod tests {
         };
         assert!(!check(Some(60), 60) && check(Some(60), 61));
         assert!(!check(None, 1_000_000), "without a limit none is");
+    }
+
+    #[test]
+    fn an_application_can_ask_to_be_left_alone() {
+        for (word, expect) in [("true", true), ("1", true), ("false", false), ("yes", false)] {
+            let mut app = Application::named("argocd", "web");
+            app.metadata.annotations.insert(ANNOTATION_SKIP_RECONCILE.into(), word.into());
+            assert_eq!(is_left_alone(&app), expect, "{word}");
+        }
+        assert!(!is_left_alone(&Application::named("argocd", "web")));
     }
 }
