@@ -233,8 +233,13 @@ pub fn sides(want: &Object, live: &Object, comparing: &Comparing) -> Sides {
     {
         return sides;
     }
-    let last_applied = three_way::last_applied(&live).map(|it| comparing.normalised(&it));
-    three_way::sides(last_applied.as_ref(), &want, &live)
+    let last_applied =
+        if comparing.goes_by_form_alone() && three_way::dropped_nothing(stated, &live) {
+            None
+        } else {
+            three_way::last_applied(&live).map(|it| comparing.normalised(&it))
+        };
+    three_way::sides(last_applied, want, live)
 }
 
 /// The two objects to compare, where the API server was asked what applying
@@ -259,6 +264,12 @@ impl Comparing {
     pub(crate) fn strictly(&self) -> Option<Self> {
         let ignoring = self.ignoring.always()?;
         Some(Self { ignoring, ..self.clone() })
+    }
+
+    /// Do two objects that have the same fields and elements still have the same
+    /// ones when they are normalised, whatever their texts say?
+    fn goes_by_form_alone(&self) -> bool {
+        !self.aligns() && self.known_types.is_empty() && !self.ignoring.is_asked_for()
     }
 
     /// Does anything depend on both sides?

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::{Application, SyncOperation};
-use engine::diff::{diff, is_settled, sides, three_way::LAST_APPLIED};
+use engine::diff::{CompareSettings, diff, is_settled, sides, three_way::LAST_APPLIED};
 use engine::health::BuiltinOnly;
 use engine::{
     Action, Comparing, Comparison, Facts, Look, Move, Outcome, Progress, Rules, Scope, Step,
@@ -91,6 +91,35 @@ proptest! {
         }
         let remembered = remembering(want.clone(), &want);
         prop_assert!(is_settled(&want, &remembered, &Comparing::default()));
+    }
+
+    /// Nor is the prediction another where what was applied last need not be
+    /// looked at closely, as it is when somebody asks to ignore something.
+    #[test]
+    fn what_was_applied_last_is_looked_at_as_closely_as_needed(
+        (want, live) in two(), images in vec(text(), 2), name in "[xy]", other in object(),
+    ) {
+        let mut last = want.clone();
+        let containers = last.fields_mut().get_mut("spec")
+            .and_then(|it| it.pointer_mut("/template/spec/containers"))
+            .and_then(Value::as_array_mut);
+        for (container, image) in containers.into_iter().flatten().zip(&images) {
+            container["image"] = json!(image);
+        }
+        let mut renamed = last.clone();
+        let spec = renamed.fields_mut().get_mut("spec");
+        if let Some(first) = spec.and_then(|it| it.pointer_mut("/template/spec/containers/0")) {
+            first["name"] = json!(name);
+        }
+        let elsewhere = json!([{"group": "example.org", "kind": "Nothing", "jsonPointers": ["/a"]}]);
+        let mut app = Application::named("argocd", "app");
+        app.spec.ignore_differences = serde_json::from_value(elsewhere).expect("rules");
+        let (careful, _) = Comparing::of(&app, &CompareSettings::default());
+        for last in [last, renamed, other] {
+            let live = remembering(live.clone(), &last);
+            let quick = sides(&want, &live, &Comparing::default());
+            prop_assert_eq!(quick, sides(&want, &live, &careful));
+        }
     }
 
     #[test]

@@ -44,6 +44,22 @@ pub fn is_known(kind: &GroupVersionKind) -> bool {
     TYPES.of_kind(kind).is_some()
 }
 
+/// One step from a value to what is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<'n> {
+    /// Into a mapping.
+    Field(&'n str),
+    /// Into a list, wherever in it.
+    Element,
+}
+
+/// Is what stands at `path` in objects of this kind a text, which may be any?
+#[must_use]
+pub fn is_text(kind: &GroupVersionKind, path: &[Step<'_>]) -> bool {
+    let shape = TYPES.of_kind(kind).and_then(|of| of.shape_at(path));
+    shape.is_some_and(|it| matches!(it, Shape::Text))
+}
+
 /// Fills in the defaults that the API server would, where the kind is known. An
 /// object with a value of the wrong type, which no server would take, is left
 /// as it is.
@@ -64,7 +80,7 @@ pub fn round_trip_as(value: &Value, type_name: &str) -> Option<Value> {
         "meta/v1/Duration" => Shape::Duration.written(value),
         "core/v1/ResourceList" => Shape::Map(Box::new(Shape::Quantity)).written(value),
         name => {
-            let of = TYPES.types.get(&containing(name).replace('/', "."))?;
+            let of = TYPES.at(*TYPES.names.get(&containing(name).replace('/', "."))?);
             Some(Value::Object(of.round_trip(value.as_object()?)?))
         }
     }
@@ -85,9 +101,15 @@ static TYPES: LazyLock<Types> = LazyLock::new(|| Types::read(include_str!("typed
 
 #[derive(Debug, Default)]
 struct Types {
-    kinds: BTreeMap<GroupVersionKind, String>,
-    types: BTreeMap<String, Struct>,
+    kinds: BTreeMap<GroupVersionKind, TypeId>,
+    names: BTreeMap<String, TypeId>,
+    /// By id, so that nobody has to look for a name once the table is read.
+    types: Vec<Struct>,
 }
+
+/// Which of the types of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct TypeId(usize);
 
 #[derive(Debug, Default)]
 struct Struct {
@@ -116,7 +138,7 @@ enum Shape {
     Quantity,
     IntOrString,
     Any,
-    Struct(String),
+    Struct(TypeId),
     List(Box<Self>),
     Map(Box<Self>),
     Pointer(Box<Self>),
@@ -124,33 +146,39 @@ enum Shape {
 
 impl Types {
     fn of_kind(&self, kind: &GroupVersionKind) -> Option<&Struct> {
-        self.types.get(self.kinds.get(kind)?)
+        self.kinds.get(kind).map(|id| self.at(*id))
+    }
+
+    fn at(&self, id: TypeId) -> &Struct {
+        &self.types[id.0]
     }
 
     /// The table is ours and checked by a test, so a line that cannot be read is
     /// passed over.
     fn read(table: &str) -> Self {
         let mut types = Self::default();
-        let mut current = String::new();
+        for name in table.lines().filter_map(|line| line.strip_prefix("type ")) {
+            let name = name.trim().to_owned();
+            types.names.insert(name.clone(), TypeId(types.types.len()));
+            types.types.push(Struct { name, fields: BTreeMap::new() });
+        }
+        let mut current = None;
         for line in table.lines() {
             let words: Vec<&str> = line.split_whitespace().collect();
             match (line.starts_with(' '), words.as_slice()) {
                 (true, [name, shape]) => {
                     let always = shape.ends_with('!');
-                    let shape = Shape::read(shape.trim_end_matches('!'));
-                    if let Some(of) = types.types.get_mut(&current) {
+                    let shape = Shape::read(shape.trim_end_matches('!'), &types.names);
+                    if let Some(TypeId(current)) = current {
+                        let of = &mut types.types[current];
                         of.fields.insert((*name).to_owned(), Field { shape, always });
                     }
                 }
                 (false, ["kind", version, kind, name]) => {
                     let kind = GroupVersionKind::parse(version, kind);
-                    types.kinds.insert(kind, (*name).to_owned());
+                    types.kinds.extend(types.names.get(*name).map(|id| (kind, *id)));
                 }
-                (false, ["type", name]) => {
-                    current = (*name).to_owned();
-                    let of = Struct { name: current.clone(), fields: BTreeMap::new() };
-                    types.types.insert(current.clone(), of);
-                }
+                (false, ["type", name]) => current = types.names.get(*name).copied(),
                 _ => {}
             }
         }
@@ -181,6 +209,11 @@ impl Struct {
             .all(|(name, value)| self.fields.get(name).is_none_or(|field| field.shape.takes(value)))
     }
 
+    fn shape_at(&self, path: &[Step<'_>]) -> Option<&Shape> {
+        let (Step::Field(name), rest) = path.split_first()? else { return None };
+        self.fields.get(*name)?.shape.at(rest)
+    }
+
     /// Go writes structs inside structs even when they are empty.
     fn zero(&self) -> Map<String, Value> {
         let written = self
@@ -192,18 +225,18 @@ impl Struct {
 }
 
 impl Shape {
-    fn read(word: &str) -> Self {
+    fn read(word: &str, names: &BTreeMap<String, TypeId>) -> Self {
         if let Some(rest) = word.strip_prefix('&') {
-            return Self::Pointer(Box::new(Self::read(rest)));
+            return Self::Pointer(Box::new(Self::read(rest, names)));
         }
         if let Some(rest) = word.strip_prefix("[]") {
-            return Self::List(Box::new(Self::read(rest)));
+            return Self::List(Box::new(Self::read(rest, names)));
         }
         if let Some(rest) = word.strip_prefix("{}") {
-            return Self::Map(Box::new(Self::read(rest)));
+            return Self::Map(Box::new(Self::read(rest, names)));
         }
         if let Some(name) = word.strip_prefix('@') {
-            return Self::Struct(name.to_owned());
+            return names.get(name).map_or(Self::Any, |id| Self::Struct(*id));
         }
         match word {
             "text" => Self::Text,
@@ -218,6 +251,18 @@ impl Shape {
             "quantity" => Self::Quantity,
             "intorstring" => Self::IntOrString,
             _ => Self::Any,
+        }
+    }
+
+    /// The shape of what is at `path` in a value of this shape.
+    fn at(&self, path: &[Step<'_>]) -> Option<&Self> {
+        match (self, path) {
+            (Self::Pointer(of), _) => of.at(path),
+            (shape, []) => Some(shape),
+            (Self::Struct(id), _) => TYPES.at(*id).shape_at(path),
+            (Self::List(of), [Step::Element, rest @ ..])
+            | (Self::Map(of), [Step::Field(_), rest @ ..]) => of.at(rest),
+            _ => None,
         }
     }
 
@@ -246,8 +291,8 @@ impl Shape {
             }
             (Self::Quantity, Value::String(text)) => quantity(text),
             (Self::Quantity, Value::Number(number)) => quantity(&number.to_string()),
-            (Self::Struct(name), Value::Object(fields)) => {
-                Some(Value::Object(TYPES.types.get(name)?.round_trip(fields)?))
+            (Self::Struct(id), Value::Object(fields)) => {
+                TYPES.at(*id).round_trip(fields).map(Value::Object)
             }
             (Self::List(of), Value::Array(items)) => {
                 items.iter().map(|item| of.written(item)).collect::<Option<_>>().map(Value::Array)
@@ -266,12 +311,12 @@ impl Shape {
         match (self, value) {
             (_, Value::Null) => true,
             (Self::Pointer(of), value) => of.takes(value),
-            (Self::Struct(name), Value::Object(fields)) => {
-                TYPES.types.get(name).is_none_or(|of| of.takes(fields))
-            }
+            (Self::Struct(id), Value::Object(fields)) => TYPES.at(*id).takes(fields),
             (Self::List(of), Value::Array(items)) => items.iter().all(|item| of.takes(item)),
             (Self::Map(of), Value::Object(fields)) => fields.values().all(|it| of.takes(it)),
             (Self::Struct(_) | Self::List(_) | Self::Map(_), _) => false,
+            // Most leaves are, and need not be written to know that.
+            (Self::Any, _) | (Self::Text | Self::IntOrString, Value::String(_)) => true,
             (leaf, value) => leaf.written(value).is_some(),
         }
     }
@@ -283,9 +328,7 @@ impl Shape {
             Self::Bool => Value::from(false),
             Self::Int32 | Self::Int64 | Self::Float | Self::IntOrString => Value::from(0),
             Self::Quantity => Value::from("0"),
-            Self::Struct(name) => {
-                Value::Object(TYPES.types.get(name).map(Struct::zero).unwrap_or_default())
-            }
+            Self::Struct(id) => Value::Object(TYPES.at(*id).zero()),
             Self::Bytes
             | Self::Time
             | Self::MicroTime
@@ -349,22 +392,16 @@ mod tests {
 
     #[test]
     fn every_type_that_is_named_is_described() {
-        let described = |shape: &Shape| {
-            let mut shape = shape;
-            loop {
-                match shape {
-                    Shape::List(of) | Shape::Map(of) | Shape::Pointer(of) => shape = of,
-                    Shape::Struct(name) => return TYPES.types.contains_key(name),
-                    _ => return true,
-                }
-            }
-        };
-        for (name, of) in &TYPES.types {
-            for (field, it) in &of.fields {
-                assert!(described(&it.shape), "{name}.{field}");
-            }
+        let is_described = |name: &str| TYPES.names.contains_key(name);
+        for line in include_str!("typed/types.txt").lines() {
+            let named = match line.split_whitespace().collect::<Vec<_>>().as_slice() {
+                ["kind", _, _, name] => Some(*name),
+                [_, shape] => shape.split_once('@').map(|(_, name)| name.trim_end_matches('!')),
+                _ => None,
+            };
+            assert!(named.is_none_or(is_described), "{line}");
         }
-        assert!(TYPES.kinds.values().all(|name| TYPES.types.contains_key(name)));
+        assert_eq!(TYPES.names.len(), TYPES.types.len());
         assert!(TYPES.kinds.len() > 80);
     }
 

@@ -105,8 +105,13 @@ impl Ignoring {
 
     /// What holds whoever asks for what; none if nobody asked for anything more.
     pub(super) fn always(&self) -> Option<Self> {
-        let is_asked_for = self.asked_for > 0;
-        is_asked_for.then(|| Self { rules: self.rules[self.asked_for..].to_vec(), asked_for: 0 })
+        let always = || Self { rules: self.rules[self.asked_for..].to_vec(), asked_for: 0 };
+        self.is_asked_for().then(always)
+    }
+
+    /// Did anybody ask for anything?
+    pub(super) fn is_asked_for(&self) -> bool {
+        self.asked_for > 0
     }
 
     /// Whose fields are trusted on which kinds: `managedFields` of these must be

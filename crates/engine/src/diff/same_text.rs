@@ -6,6 +6,7 @@
 use std::fmt;
 
 use object::Object;
+use object::typed::Step;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value};
 
@@ -14,19 +15,74 @@ use serde_json::{Number, Value};
 /// no JSON. Keys in another order, or twice, are a no: the reader of a no looks
 /// more closely.
 pub(super) fn is_object(text: &str, want: &Object) -> Option<bool> {
-    let mut found = Differs(false);
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let like = Like { want: want.as_value(), place: Place::Top, found: &mut found };
-    let outcome = like.deserialize(&mut reader).and_then(|()| reader.end());
+    let mut found = Found::default();
+    let outcome = read(text, want, &mut found);
     match outcome {
         Ok(()) => Some(true),
-        Err(_) if found.0 => Some(false),
+        Err(_) if found.stopped => Some(false),
         Err(_) => None,
     }
 }
 
-/// Was a difference the reason to stop?
-struct Differs(bool);
+/// Where `text` has other texts than `want`, if it is an object with the same
+/// fields and elements that differs in nothing else. Empty texts are not let
+/// pass, nor texts that are elements of lists: they may be as good as absent.
+pub(super) fn differing_texts<'v>(text: &str, want: &'v Object) -> Option<Vec<Vec<Step<'v>>>> {
+    let texts = Some(Texts::default());
+    let mut found = Found { stopped: false, texts };
+    read(text, want, &mut found).ok()?;
+    found.texts.map(|it| it.differing)
+}
+
+fn read<'v>(text: &str, want: &'v Object, found: &mut Found<'v>) -> serde_json::Result<()> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let like = Like { want: want.as_value(), place: Place::Top, found };
+    like.deserialize(&mut reader)?;
+    reader.end()
+}
+
+/// What was found out while reading.
+#[derive(Default)]
+struct Found<'v> {
+    /// Was a difference the reason to stop?
+    stopped: bool,
+    /// Texts that differ, where those are no reason to.
+    texts: Option<Texts<'v>>,
+}
+
+#[derive(Default)]
+struct Texts<'v> {
+    /// The way to the value that is read now.
+    path: Vec<Step<'v>>,
+    differing: Vec<Vec<Step<'v>>>,
+}
+
+impl<'v> Found<'v> {
+    fn enter(&mut self, step: Step<'v>) {
+        if let Some(texts) = &mut self.texts {
+            texts.path.push(step);
+        }
+    }
+
+    fn leave(&mut self) {
+        if let Some(texts) = &mut self.texts {
+            texts.path.pop();
+        }
+    }
+
+    /// Notes that a text differs here, if that is no reason to stop.
+    fn lets_pass(&mut self, want: &Value, value: &str) -> bool {
+        let Some(texts) = &mut self.texts else { return false };
+        let both_say_something =
+            want.as_str().is_some_and(|it| !it.is_empty()) && !value.is_empty();
+        let is_field = matches!(texts.path.last(), Some(Step::Field(_)));
+        let passes = both_say_something && is_field;
+        if passes {
+            texts.differing.push(texts.path.clone());
+        }
+        passes
+    }
+}
 
 /// Where in the object a value stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,7 +96,7 @@ enum Place {
 struct Like<'v, 'f> {
     want: &'v Value,
     place: Place,
-    found: &'f mut Differs,
+    found: &'f mut Found<'v>,
 }
 
 impl Like<'_, '_> {
@@ -48,7 +104,7 @@ impl Like<'_, '_> {
         if is_same {
             return Ok(());
         }
-        self.found.0 = true;
+        self.found.stopped = true;
         Err(E::custom("differs"))
     }
 }
@@ -94,17 +150,19 @@ impl<'de> Visitor<'de> for Like<'_, '_> {
     }
 
     fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<(), E> {
-        let is_same = self.want.as_str() == Some(value);
+        let is_same = self.want.as_str() == Some(value) || self.found.lets_pass(self.want, value);
         self.check(is_same)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         let Value::Array(want) = self.want else { return self.check(false) };
         for want in want {
+            self.found.enter(Step::Element);
             let like = Like { want, place: Place::Below, found: &mut *self.found };
             if items.next_element_seed(like)?.is_none() {
                 return self.check(false);
             }
+            self.found.leave();
         }
         // One more would have to be read before it could be refused.
         let is_end = items.next_element::<IgnoredAny>()?.is_none();
@@ -122,12 +180,18 @@ impl<'de> Visitor<'de> for Like<'_, '_> {
                     let is_end = wanted.peek().is_none();
                     return self.check(is_end);
                 }
+                // Other than a text it would not fit where it stands.
+                Some(Key::Free) if self.found.texts.is_some() => {
+                    drop(entries.next_value::<String>()?);
+                }
                 Some(Key::Free) => drop(entries.next_value::<IgnoredAny>()?),
                 Some(Key::Other) => return self.check(false),
                 Some(Key::Expected) => {
                     let Some((name, want)) = wanted.next() else { return self.check(false) };
                     let place = place.below(name);
+                    self.found.enter(Step::Field(name));
                     entries.next_value_seed(Like { want, place, found: &mut *self.found })?;
+                    self.found.leave();
                 }
             }
         }
@@ -231,6 +295,41 @@ mod tests {
             assert!(SAME.contains(from), "{from}");
             check(&SAME.replacen(from, to, 1), Some(false));
         }
+    }
+
+    #[track_caller]
+    fn check_texts(from: &str, to: &str, expect: Option<&[&[Step<'_>]]>) {
+        let want = json!({"apiVersion": "v1", "kind": "A", "metadata": {"namespace": "n"},
+            "spec": {"a": "x", "empty": "", "list": [{"b": "y"}, "z"]}});
+        let want = Object::from_value(want).expect("an object");
+        let text = want.as_value().to_string();
+        assert!(text.contains(from), "{from}");
+        let found = differing_texts(&text.replacen(from, to, 1), &want);
+        let found: Option<Vec<&[Step<'_>]>> =
+            found.as_ref().map(|it| it.iter().map(Vec::as_slice).collect());
+        assert_eq!(found.as_deref(), expect, "{from} {to}");
+    }
+
+    #[test]
+    fn texts_may_differ_where_they_are_fields() {
+        use Step::{Element, Field};
+        check_texts("x", "x", Some(&[]));
+        check_texts("x", "other", Some(&[&[Field("spec"), Field("a")]]));
+        let inside = [Field("spec"), Field("list"), Element, Field("b")];
+        check_texts("\"y\"", "\"other\"", Some(&[&inside]));
+        check_texts("\"n\"", "\"other\"", Some(&[]));
+    }
+
+    #[test]
+    fn what_may_be_as_good_as_absent_may_not_differ() {
+        check_texts("\"x\"", "\"\"", None);
+        check_texts("\"x\"", "null", None);
+        check_texts("\"x\"", "1", None);
+        check_texts("\"\"", "\"other\"", None);
+        check_texts("\"z\"", "\"other\"", None);
+        check_texts(",\"z\"", "", None);
+        check_texts("\"a\"", "\"aa\"", None);
+        check_texts("\"n\"", "1", None);
     }
 
     #[test]

@@ -64,8 +64,5 @@ fn presentable(mut value: Value) -> Value {
     {
         annotations.remove(LAST_APPLIED);
     }
-    match value {
-        Value::Object(fields) => defaulted(fields.clone()).unwrap_or(Value::Object(fields)),
-        other => other,
-    }
+    Object::from_value(value.clone()).map_or(value, defaulted)
 }

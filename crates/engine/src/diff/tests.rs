@@ -349,3 +349,33 @@ fn the_pods_of_a_rollout_are_compared_as_pods() {
     };
     check(&rollout("1000m"), &rollout("1"), &[]);
 }
+
+#[test]
+fn a_new_image_drops_nothing_but_a_new_name_may() {
+    let container = json!({"name": "c", "image": "a:1", "resources": {"limits": {"cpu": "1"}},
+        "env": [{"name": "A", "value": "1"}], "args": ["x"]});
+    let check = |place: &str, value: Value, expect: bool| {
+        let mut want = container.clone();
+        *want.pointer_mut(place).expect("a field") = value;
+        let live = applied(deployment(&container), &deployment(&container));
+        assert_eq!(three_way::dropped_nothing(&deployment(&want), &live), expect, "{place}");
+    };
+    check("/image", json!("a:2"), true);
+    check("/env/0/value", json!("2"), true);
+    check("/image", json!(""), false);
+    check("/name", json!("d"), false);
+    check("/env/0/name", json!("B"), false);
+    check("/resources/limits/cpu", json!("no quantity"), false);
+    check("/args/0", json!("y"), false);
+    check("/args", json!([]), false);
+}
+
+#[test]
+fn of_a_kind_without_a_type_nothing_is_plain() {
+    let widget = |colour: &str| {
+        object(json!({"apiVersion": "example.org/v1", "kind": "Widget",
+            "metadata": {"name": "w"}, "spec": {"colour": colour}}))
+    };
+    let live = applied(widget("red"), &widget("red"));
+    assert!(!three_way::dropped_nothing(&widget("blue"), &live));
+}

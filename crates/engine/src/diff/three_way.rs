@@ -8,7 +8,8 @@
 use std::borrow::Cow;
 
 use object::schema::{Schema, Type};
-use object::{GroupVersionKind, Object, patch, typed};
+use object::typed::{self, Step};
+use object::{GroupVersionKind, Object, patch};
 use serde_json::{Map, Value};
 
 use super::{Sides, remove, same_text};
@@ -26,15 +27,21 @@ pub fn last_applied(live: &Object) -> Option<Object> {
 /// Both sides. Without `last_applied`, or where it cannot be used, what git
 /// wants now counts as what it wanted before.
 #[must_use]
-pub fn sides(last_applied: Option<&Object>, want: &Object, live: &Object) -> Sides {
+pub fn sides(last_applied: Option<Object>, want: Object, live: Object) -> Sides {
     let want = trimmed(want);
-    last_applied
-        .and_then(|it| try_sides(&trimmed(it), &want, live))
-        .or_else(|| try_sides(&want, &want, live))
-        .unwrap_or_else(|| Sides {
+    let prediction = last_applied
+        .and_then(|it| predict(&trimmed(it), &want, &live))
+        .or_else(|| predict(&want, &want, &live));
+    match prediction {
+        Some(Prediction::Typed(predicted)) => {
+            Sides { predicted: defaulted(predicted), live: defaulted(live) }
+        }
+        Some(Prediction::Plain(predicted)) => Sides { predicted, live: live.into_value() },
+        None => Sides {
             predicted: patch::merge::apply(live.as_value(), want.as_value()),
-            live: live.as_value().clone(),
-        })
+            live: live.into_value(),
+        },
+    }
 }
 
 /// Does the annotation hold what git wants, but for a namespace that one of them
@@ -43,10 +50,50 @@ pub(super) fn says(annotation: &str, want: &Object) -> bool {
     same_text::is_object(annotation, want).unwrap_or(true)
 }
 
-fn try_sides(before: &Object, want: &Object, live: &Object) -> Option<Sides> {
+/// Is it plain that git dropped nothing since the last apply, because what was
+/// applied last differs from `want` in texts alone? Then what git wants now does
+/// for what it wanted before. "No" only means that a closer look is needed.
+pub(super) fn dropped_nothing(want: &Object, live: &Object) -> bool {
+    let kind = want.group_version_kind();
+    let (Some(text), Some(of)) = (live.annotation(LAST_APPLIED), patch_type(&kind)) else {
+        return false;
+    };
+    let may_differ = |path: &Vec<Step<'_>>| {
+        // The first fields of an object say what kind it is.
+        path.len() > 1 && typed::is_text(&kind, path) && tells_nothing_apart(path, of)
+    };
+    same_text::differing_texts(text, want).is_some_and(|paths| paths.iter().all(may_differ))
+}
+
+/// Is what stands at `path` no key by which elements of a list are told apart?
+/// Where the type does not know the way, it may be one.
+fn tells_nothing_apart(path: &[Step<'_>], of: Type<'_>) -> bool {
+    let Some((Step::Field(last), parents)) = path.split_last() else { return false };
+    let (mut of, mut merge_key) = (of, None);
+    for step in parents {
+        match step {
+            Step::Field(name) => {
+                let Some((inner, rule)) = of.field(name) else { return false };
+                (of, merge_key) = (inner, rule.merge_key.as_deref());
+            }
+            Step::Element => of = of.items(),
+        }
+    }
+    merge_key != Some(last)
+}
+
+/// What the live object would become.
+enum Prediction {
+    /// One of a kind that has defaults, which are not filled in yet.
+    Typed(Object),
+    /// One of a kind of which nothing is known.
+    Plain(Value),
+}
+
+fn predict(before: &Object, want: &Object, live: &Object) -> Option<Prediction> {
     let kind = before.group_version_kind();
     if !typed::is_known(&kind) {
-        return Some(as_json(before, want, live));
+        return Some(Prediction::Plain(as_json(before, want, live)));
     }
     let of = patch_type(&kind)?;
     let current = if before.kind() == "StatefulSet" {
@@ -58,7 +105,7 @@ fn try_sides(before: &Object, want: &Object, live: &Object) -> Option<Sides> {
         patch::strategic::create_three_way(before.fields(), want.fields(), current.fields(), of)
             .ok()?;
     let predicted = patch::strategic::apply(live.fields(), &patch, of).ok()?;
-    Some(Sides { predicted: defaulted(predicted)?, live: defaulted(live.fields().clone())? })
+    Object::from_value(Value::Object(predicted)).ok().map(Prediction::Typed)
 }
 
 /// How a kind is patched. Versions that API servers no longer have are patched
@@ -72,22 +119,19 @@ fn patch_type(kind: &GroupVersionKind) -> Option<Type<'static>> {
 }
 
 /// Custom resources: live fields that were never applied are somebody else's.
-fn as_json(before: &Object, want: &Object, live: &Object) -> Sides {
+fn as_json(before: &Object, want: &Object, live: &Object) -> Value {
     let current = only_fields_of(before.fields(), live.fields());
     let patch = patch::merge::create_three_way(before.fields(), want.fields(), &current);
-    let predicted = patch::merge::apply(live.as_value(), &Value::Object(patch));
-    Sides { predicted, live: live.as_value().clone() }
+    patch::merge::apply(live.as_value(), &Value::Object(patch))
 }
 
-pub(super) fn defaulted(fields: Map<String, Value>) -> Option<Value> {
-    let mut object = Object::from_value(Value::Object(fields)).ok()?;
+pub(super) fn defaulted(mut object: Object) -> Value {
     typed::fill_defaults(&mut object);
-    Some(object.into_value())
+    object.into_value()
 }
 
 /// Manifests may leave out their namespace, and empty annotations say nothing.
-fn trimmed(object: &Object) -> Object {
-    let mut object = object.clone();
+fn trimmed(mut object: Object) -> Object {
     let fields = object.fields_mut();
     remove(fields, &["metadata", "namespace"]);
     let annotations = fields.get("metadata").and_then(|it| it.get("annotations"));

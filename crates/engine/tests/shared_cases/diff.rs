@@ -78,7 +78,7 @@ impl Case {
         let sides = match self.engine.as_str() {
             "three-way" => {
                 let last = three_way::last_applied(&live).map(|it| normal(&it));
-                three_way::sides(last.as_ref(), &normal(&want), &normal(&live))
+                three_way::sides(last, normal(&want), normal(&live))
             }
             "structured-merge" => structured::sides(&want, &want, &live, &comparing)
                 .map_err(|error| error.to_string())?,

@@ -17,8 +17,11 @@ type Fields = Map<String, Value>;
 /// Fills `fields`, which are of the type `of`, and everything in them.
 pub(super) fn fill(fields: &mut Fields, of: &Struct) {
     before_content(&of.name, fields);
-    for (name, field) in &of.fields {
-        if let Some(value) = fields.get_mut(name) {
+    for (name, value) in fields.iter_mut() {
+        // Leaves have nothing in them.
+        if matches!(value, Value::Object(_) | Value::Array(_))
+            && let Some(field) = of.fields.get(name)
+        {
             fill_value(value, &field.shape);
         }
     }
@@ -31,11 +34,7 @@ pub(super) fn fill(fields: &mut Fields, of: &Struct) {
 fn fill_value(value: &mut Value, shape: &Shape) {
     match (shape, value) {
         (Shape::Pointer(of), value) => fill_value(value, of),
-        (Shape::Struct(name), Value::Object(fields)) => {
-            if let Some(of) = TYPES.types.get(name) {
-                fill(fields, of);
-            }
-        }
+        (Shape::Struct(id), Value::Object(fields)) => fill(fields, TYPES.at(*id)),
         (Shape::List(of), Value::Array(items)) => {
             items.iter_mut().for_each(|item| fill_value(item, of));
         }

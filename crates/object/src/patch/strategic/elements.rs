@@ -88,6 +88,19 @@ impl By<'_> {
         list.iter().map(|element| self.identity(element)).collect()
     }
 
+    /// The elements, reduced to what tells them apart: enough to remember
+    /// their order while they are changed.
+    pub(super) fn keys(self, list: &[Value]) -> Vec<Value> {
+        let reduced = |element: &Value| match (self, element) {
+            (By::Key(key), Value::Object(fields)) => {
+                let key = fields.get_key_value(key);
+                Value::Object(key.into_iter().map(|(k, v)| (k.clone(), v.clone())).collect())
+            }
+            _ => element.clone(),
+        };
+        list.iter().map(reduced).collect()
+    }
+
     /// Fails if some element cannot be told apart.
     pub(super) fn require(self, list: &[Value]) -> Result<(), PatchProblem> {
         match self {

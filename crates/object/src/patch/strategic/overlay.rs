@@ -119,15 +119,15 @@ fn merge_ordered_list(
     let (inner, rule) =
         of.field(field).ok_or_else(|| PatchProblem::UnknownField(field.to_owned()))?;
     let by = rule.merge_key.as_deref().map_or(By::Value, By::Key);
-    let before = original.get(field).cloned().map(into_list).transpose()?;
+    let before = original.remove(field).map(into_list).transpose()?;
     let change = change.map(into_list).transpose()?;
     check_order(change.as_deref().unwrap_or_default(), order, by)?;
     let (before, merged) = match (before, change) {
         (None, None) => return Ok(()),
-        (Some(before), None) => (before.clone(), before),
+        (Some(before), None) => (by.keys(&before), before),
         (None, Some(change)) => (Vec::new(), new_elements(change, mode)),
         (Some(before), Some(change)) => {
-            (before.clone(), merge_lists(before, change, inner.items(), rule, mode)?)
+            (by.keys(&before), merge_lists(before, change, inner.items(), rule, mode)?)
         }
     };
     if element_type(&before, &merged)?.is_none() {
@@ -272,8 +272,9 @@ fn merge_mappings(
 ) -> Result<Vec<Value>, PatchError> {
     let (before, change) = carry_out_directives(before, change, key)?;
     let by = By::Key(key);
-    let mut places = by.positions(&before);
-    let mut merged = before.clone();
+    let order = by.keys(&before);
+    let mut places = by.positions(&order);
+    let mut merged = before;
     for element in &change {
         key_of(element, key)?;
         let identity = by.identity(element);
@@ -285,7 +286,7 @@ fn merge_mappings(
             merged.push(element);
         }
     }
-    Ok(by.arrange(merged, &change, &before)?)
+    Ok(by.arrange(merged, &change, &order)?)
 }
 
 fn merge_elements(
