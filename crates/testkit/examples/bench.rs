@@ -63,6 +63,12 @@ impl World {
             kubectl(&cluster, &["wait", until, "crd", "--all", "--timeout=60s"]);
         }
         kubectl(&cluster, &["create", "namespace", "argocd"]);
+        // An API server lets the first object of a kind that it has just learned wait for two seconds.
+        let path = folder.path().join("first.yaml");
+        let first = "{apiVersion: argoproj.io/v1alpha1, kind: AppProject, metadata: {name: first}, spec: {}}";
+        std::fs::write(&path, first).expect("a project on disk");
+        let file = path.display().to_string();
+        kubectl(&cluster, &["create", "--namespace", "argocd", "--filename", &file]);
         let access = Access::from_kubeconfig(Some(&cluster.kubeconfig_path()), None).await;
         let client = Client::connect(&access.expect("a kubeconfig")).await.expect("a connection");
         let began = Instant::now();
