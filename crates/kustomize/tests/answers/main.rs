@@ -80,7 +80,8 @@ fn cut_dump(reason: &mut String) {
     if let Some(rest) = reason.strip_prefix("map[string]interface {}(nil): ") {
         *reason = rest.to_owned();
     }
-    if let Some(rest) = reason.strip_prefix("panic: ") {
+    // Warnings may stand before it.
+    if let Some((_, rest)) = reason.split_once("panic: ") {
         *reason = rest.to_owned();
     }
     for dump in [
