@@ -51,6 +51,7 @@ pub(crate) async fn delete(controller: &Controller, app: &Application) -> Next {
         return Some((Level::Live, RETRY));
     };
     permit.filter(&mut live);
+    // An Application whose project names no account any more must still be able to go.
     let impersonation = controller.settings().impersonation.relaxed();
     let cluster = match acting(impersonation, &permit.project, app, &destination) {
         Ok(cluster) => cluster,

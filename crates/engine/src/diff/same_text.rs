@@ -11,9 +11,8 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::{Number, Value};
 
 /// Is `text` the object `want`, but for a namespace that one of them leaves out?
-/// None if the text is
-/// no JSON. Keys in another order, or twice, are a no: the reader of a no looks
-/// more closely.
+/// None if the text is no JSON. Keys in another order, or twice, are a no: the
+/// reader of a no looks more closely.
 pub(super) fn is_object(text: &str, want: &Object) -> Option<bool> {
     let mut found = Found::default();
     let outcome = read(text, want, &mut found);
