@@ -56,6 +56,10 @@ pub(crate) struct Seen {
     /// What lies in its namespace and is nobody's, if the project looks after it.
     pub(crate) orphans: Vec<Known>,
     pub(crate) findings: Vec<Finding>,
+    /// How many of the findings are about git's side; they are the first.
+    findings_about_sources: usize,
+    /// Is all of git's side there?
+    is_rendered: bool,
     /// Trying again by itself may help.
     pub(crate) may_pass: bool,
     /// Whether the sources could be read.
@@ -130,6 +134,8 @@ pub(crate) async fn look(controller: &Controller, app: &Application, at: &At) ->
         images: BTreeSet::new(),
         orphans: Vec::new(),
         findings: Vec::new(),
+        findings_about_sources: 0,
+        is_rendered: false,
         may_pass: false,
         reading: Reading::Settled,
         out_of_sight: false,
@@ -162,12 +168,13 @@ pub(crate) async fn look(controller: &Controller, app: &Application, at: &At) ->
     let cluster = destination.cluster;
     let (comparing, unreadable) = Comparing::of(app, &controller.settings().comparing);
     seen.comparing = comparing;
-    let rendered = render(controller, app, &cluster, at, &mut seen).await;
+    seen.is_rendered = render(controller, app, &cluster, at, &mut seen).await;
     seen.findings.extend(unreadable);
+    seen.findings_about_sources = seen.findings.len();
     seen.facts = facts(controller, app, Some(&cluster), &seen.want);
     seen.cluster = Some(cluster);
     let rendered_after = began.elapsed();
-    observe_and_compare(controller, &mut seen, rendered).await;
+    observe_and_compare(controller, &mut seen).await;
     look_for_orphans(controller, app, &mut seen);
     tracing::debug!(app = %app.key(), took = ?began.elapsed(), ?rendered_after, "looked");
     seen
@@ -183,9 +190,12 @@ fn look_for_orphans(controller: &Controller, app: &Application, seen: &mut Seen)
 
 /// Looks at the cluster's side again, after something was written to it.
 pub(crate) async fn look_again(controller: &Controller, app: &Application, seen: &mut Seen) {
+    if seen.cluster.is_none() {
+        return;
+    }
     let began = Instant::now();
-    seen.findings.clear();
-    observe_and_compare(controller, seen, true).await;
+    seen.findings.truncate(seen.findings_about_sources);
+    observe_and_compare(controller, seen).await;
     look_for_orphans(controller, app, seen);
     tracing::debug!(app = %app.key(), took = ?began.elapsed(), "looked again");
 }
@@ -205,7 +215,7 @@ pub(crate) async fn look_back(
     }
 }
 
-async fn observe_and_compare(controller: &Controller, seen: &mut Seen, rendered: bool) {
+async fn observe_and_compare(controller: &Controller, seen: &mut Seen) {
     let (Some(cluster), Some(permit)) = (seen.cluster.clone(), &seen.permit) else { return };
     let exclusions = seen.settings.exclusions_of(permit.server());
     let is_excluded = |it: &Object| exclusions.excludes(&it.group_kind());
@@ -224,12 +234,12 @@ async fn observe_and_compare(controller: &Controller, seen: &mut Seen, rendered:
     };
     permit.filter(&mut live);
     seen.images = cluster.images(&seen.facts.instance);
-    if rendered {
+    if seen.is_rendered {
         ask_server(controller, &want, &live, seen).await;
     }
     let health = KindRules { settings: &seen.settings, now: controller.now() };
     let rules = Rules { health: &health, comparing: &seen.comparing };
-    if !rendered {
+    if !seen.is_rendered {
         seen.comparison = Some(observe(live, rules, &seen.facts));
         return;
     }

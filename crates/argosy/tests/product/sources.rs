@@ -6,7 +6,7 @@ use testkit::files::FileServer;
 use testkit::git::Repo;
 use testkit::registry::{Artifact, PASSWORD, Registry, USER};
 
-use crate::world::{CONTROL_NAMESPACE, Test, World, shared};
+use crate::world::{CONTROL_NAMESPACE, Test, World, config_map, shared};
 
 const CHART: &str = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
 const CHART_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\ndata:\n  shown: {{ .Values.shown | quote }}\n  version: {{ .Capabilities.KubeVersion.Version | quote }}\n  deployments: {{ .Capabilities.APIVersions.Has \"apps/v1/Deployment\" | quote }}\n";
@@ -216,4 +216,39 @@ async fn a_chart_and_an_artifact_of_a_private_registry_are_deployed() {
     let live = it.get("v1", "ConfigMap", "registry-sources").await.expect("it was applied");
     assert_eq!(live.text(&["data", "shown"]), Some("from a registry"));
     assert!(it.get("v1", "ConfigMap", "by-artifact").await.is_some());
+}
+
+#[tokio::test]
+async fn an_unsigned_commit_is_compared_and_told_but_not_deployed() {
+    let it = shared().test("unsigned").await;
+    let repo = Repo::new();
+    repo.commit(&[("app/map.yaml", &config_map("map", "a", "1"))]);
+    it.create(&json!({
+        "apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject",
+        "metadata": {"name": "signed", "namespace": CONTROL_NAMESPACE},
+        "spec": {
+            "sourceRepos": ["*"], "destinations": [{"server": "*", "namespace": "*"}],
+            "signatureKeys": [{"keyID": "D56C4FCA57A46444"}],
+        },
+    }))
+    .await;
+    let mut app = it.application(&repo);
+    app["spec"]["project"] = json!("signed");
+    it.create(&app).await;
+    let told = |app: &api::Application| {
+        app.status.conditions.iter().any(|it| {
+            it.type_ == "ComparisonError" && it.message.contains(": unsigned (key_id=)")
+        })
+    };
+    let seen = it.until("compared and told", |app| app.status.sync.status == "OutOfSync").await;
+    assert!(told(&seen), "{:?}", seen.status.conditions);
+    // Of a revision that is named, or it would be of what was just looked at.
+    it.patch_app(&json!({"operation": {"sync": {"revision": "main"}}})).await;
+    let ended = |app: &api::Application| {
+        app.status.operation_state.as_ref().is_some_and(|it| it.phase == "Error")
+    };
+    let seen = it.until("through with the sync", ended).await;
+    assert!(told(&seen), "{:?}", seen.status.conditions);
+    assert_eq!(seen.status.sync.status, "OutOfSync");
+    assert!(it.get("v1", "ConfigMap", "map").await.is_none());
 }
