@@ -156,13 +156,16 @@ impl Kinds {
         self.by_kind.values().filter_map(|versions| versions.first())
     }
 
-    /// Every `group/version` and `group/version/Kind` served, sorted: what charts ask for as API versions.
+    /// Every `group/version` and `group/version/Kind`, sorted: what charts and plugins are told as API versions.
+    ///
+    /// As in Argo CD, kinds of which no object can be kept (reviews, bindings) are none of them.
     #[must_use]
     pub fn api_versions(&self) -> Vec<String> {
         let mut all: Vec<String> = self
             .by_kind
             .values()
             .flatten()
+            .filter(|it| it.is_watchable())
             .flat_map(|it| [it.api_version(), it.group_version_kind().to_string()])
             .collect();
         all.sort();
@@ -240,6 +243,16 @@ mod tests {
         let older = GroupVersionKind::parse("autoscaling/v1", "HorizontalPodAutoscaler");
         assert_eq!(kinds.find(&older).expect("served").version, "v1");
         assert!(kinds.serves("autoscaling/v1") && !kinds.serves("autoscaling/v3"));
+    }
+
+    #[test]
+    fn charts_are_told_every_version_of_what_can_be_listed_and_watched() {
+        let mut kinds = Kinds::default();
+        let scalers = "horizontalpodautoscalers";
+        kinds.add(kind("autoscaling/v2", "HorizontalPodAutoscaler", scalers, true));
+        kinds.add(kind("autoscaling/v1", "HorizontalPodAutoscaler", scalers, true));
+        let review = kind("authentication.k8s.io/v1", "TokenReview", "tokenreviews", false);
+        kinds.add(ApiKind { verbs: vec!["create".into()], ..review });
         assert_eq!(
             kinds.api_versions(),
             [
