@@ -25,7 +25,7 @@ pub struct Metadata {
     pub tags: String,
     pub app_version: String,
     pub deprecated: bool,
-    pub annotations: BTreeMap<String, String>,
+    pub annotations: Option<BTreeMap<String, String>>,
     pub kube_version: String,
     pub dependencies: Vec<Dependency>,
     pub chart_type: String,
@@ -110,16 +110,18 @@ impl Reader<'_> {
         }
     }
 
-    fn text_map(&mut self, field: &str) -> BTreeMap<String, String> {
-        match self.map.get(field) {
-            None | Some(Json::Null) => BTreeMap::new(),
-            Some(Json::Object(entries)) => entries
-                .iter()
-                .filter_map(|(key, value)| Some((key.clone(), yaml::string_of(value)?)))
-                .collect(),
-            Some(value) => {
+    fn text_map(&mut self, field: &str) -> Option<BTreeMap<String, String>> {
+        match self.map.get(field)? {
+            Json::Null => None,
+            Json::Object(entries) => {
+                let texts = entries.iter().filter_map(|(key, value)| {
+                    Some((key.clone(), yaml::string_of(value)?))
+                });
+                Some(texts.collect())
+            }
+            value => {
                 self.complain(value, field, "map[string]string");
-                BTreeMap::new()
+                None
             }
         }
     }

@@ -144,10 +144,14 @@ pub(crate) fn chart(node: &Node<'_>, is_root: bool) -> Value {
             ("URL", text(&maintainer.url)),
         ])
     });
-    let annotations = metadata
-        .annotations
-        .iter()
-        .map(|(key, value)| (key.as_str(), Value::string(value.as_str())));
+    let annotations = match &metadata.annotations {
+        None => Map::nil(MapClass::Strings),
+        Some(annotations) => {
+            let entries = annotations.iter();
+            let entries = entries.map(|(key, value)| (key.as_str(), text(value)));
+            Map::with_class(MapClass::Strings, entries)
+        }
+    };
     Value::map([
         ("Name", text(node.name())),
         ("Home", text(&metadata.home)),
@@ -162,7 +166,7 @@ pub(crate) fn chart(node: &Node<'_>, is_root: bool) -> Value {
         ("Tags", text(&metadata.tags)),
         ("AppVersion", text(&metadata.app_version)),
         ("Deprecated", Value::Bool(metadata.deprecated)),
-        ("Annotations", Value::Map(Map::with_class(MapClass::Strings, annotations))),
+        ("Annotations", Value::Map(annotations)),
         ("KubeVersion", text(&metadata.kube_version)),
         ("Dependencies", Value::list(node.dependencies.iter().map(dependency).collect())),
         ("Type", text(&metadata.chart_type)),

@@ -162,6 +162,7 @@ impl<'s> ChartSource<'s> {
             repository: repository.clone(),
             name: name.clone(),
             version: self.locked_version(name)?.unwrap_or_else(|| dependency.version.clone()),
+            pass_credentials: self.source.helm.as_ref().is_some_and(|it| it.pass_credentials),
         };
         let archive = self
             .world

@@ -22,6 +22,7 @@ mod plugin;
 pub mod tracking;
 pub mod tree;
 mod value_files;
+mod value_patterns;
 mod world;
 
 use std::collections::BTreeMap;

@@ -4,17 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use gocompat::glob::Glob;
 
 use crate::environment::Environment;
 use crate::tree::{self, EntryKind, PathError, Recorder, Tree, TreePath};
+use crate::value_patterns::matching;
 use crate::world::Outside;
 use crate::{RenderContext, RenderError};
 
-/// Directories inside each other that `**` looks into.
-const MAX_DEPTH: usize = 64;
-/// Files that one pattern may stand for.
-const MAX_MATCHES: usize = 1000;
 /// Value files of a chart, together.
 const MAX_BYTES: usize = 64 << 20;
 
@@ -36,7 +32,7 @@ pub(crate) type ValueFile = (String, Vec<u8>);
 enum Located<'s> {
     Remote(String),
     Path { shelf: Shelf<'s>, path: TreePath },
-    Pattern { shelf: Shelf<'s>, directory: TreePath, pattern: Vec<String> },
+    Pattern { shelf: Shelf<'s>, directory: TreePath, pattern: String },
 }
 
 /// One repository: our own, or that of the source with this `ref`.
@@ -154,7 +150,7 @@ impl<'s> Shelves<'s> {
         let parts: Vec<&str> = relative.split('/').collect();
         let literal = parts.iter().take_while(|part| !part.contains(['*', '?', '[', '{'])).count();
         let directory = base.resolve_relative(&parts[..literal].join("/")).map_err(outside)?;
-        let pattern = parts[literal..].iter().map(|&part| part.to_owned()).collect();
+        let pattern = parts[literal..].join("/");
         Ok(Located::Pattern { shelf, directory, pattern })
     }
 
@@ -185,69 +181,4 @@ fn scheme(text: &str) -> Option<&str> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
     (scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(fits))
         .then_some(scheme)
-}
-
-/// The files that a pattern stands for, in byte order: `*` within a name,
-/// `**` for any directories.
-fn matching(
-    tree: &dyn Tree,
-    directory: &TreePath,
-    pattern: &[String],
-) -> Result<BTreeSet<TreePath>, RenderError> {
-    let mut found = BTreeSet::new();
-    descend(tree, directory, pattern, MAX_DEPTH, &mut found)?;
-    Ok(found)
-}
-
-fn descend(
-    tree: &dyn Tree,
-    directory: &TreePath,
-    pattern: &[String],
-    depth: usize,
-    found: &mut BTreeSet<TreePath>,
-) -> Result<(), RenderError> {
-    let Some((first, rest)) = pattern.split_first() else { return Ok(()) };
-    let Some(depth) = depth.checked_sub(1) else {
-        return Err(RenderError::TooDeep { path: directory.clone() });
-    };
-    let Some((resolved, _)) = tree::resolve(tree, directory)? else { return Ok(()) };
-    let any_depth = first == "**";
-    if any_depth && !rest.is_empty() {
-        descend(tree, directory, rest, depth, found)?;
-    }
-    let glob = Glob::new(first, &[]).map_err(|error| RenderError::BadPattern {
-        option: "helm.valueFiles",
-        pattern: first.clone(),
-        problem: error.to_string(),
-    })?;
-    for (name, kind) in tree.list(&resolved)?.unwrap_or_default() {
-        if !any_depth && !glob.is_match(&name) {
-            continue;
-        }
-        let child = directory.child(&name);
-        let is_directory = match kind {
-            EntryKind::Directory => true,
-            // Through a link `**` does not go, or it might never end.
-            EntryKind::Symlink if !any_depth => tree::resolve(tree, &child)?
-                .is_some_and(|(_, entry)| entry.kind == EntryKind::Directory),
-            EntryKind::File | EntryKind::Symlink => false,
-            EntryKind::Submodule | EntryKind::Unnameable => continue,
-        };
-        match (is_directory, any_depth) {
-            (true, true) => descend(tree, &child, pattern, depth, found)?,
-            (true, false) => descend(tree, &child, rest, depth, found)?,
-            (false, _) if rest.is_empty() => {
-                found.insert(child);
-            }
-            (false, _) => {}
-        }
-        if found.len() > MAX_MATCHES {
-            return Err(RenderError::ValueFiles {
-                problem: format!(
-                    "a pattern of helm.valueFiles matches more than {MAX_MATCHES} files"
-                ),
-            });
-        }
-    }
-    Ok(())
 }

@@ -74,6 +74,8 @@ pub struct ChartAddress {
     pub name: String,
     /// A version or a range of versions.
     pub version: String,
+    /// Whether the repository's credentials may go to other hosts that its index names.
+    pub pass_credentials: bool,
 }
 
 /// Why something of another server is not here.

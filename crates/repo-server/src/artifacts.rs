@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use futures::FutureExt as _;
 
-use crate::credentials::Trust;
+use crate::credentials::{Reach, Trust};
 use crate::listing::Listing;
 use crate::packages::{self, Package, PackageKey};
 use crate::registry::{self, Descriptor, Manifest, Registry};
@@ -232,6 +232,7 @@ impl Inner {
             repo: repo.identity(),
             name: reference.to_owned(),
             revision: revision.to_owned(),
+            reach: Reach::OwnHost,
         };
         let limits = self.options.oci.clone();
         let fetch = || {

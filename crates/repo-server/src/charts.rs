@@ -9,7 +9,7 @@ use futures::FutureExt as _;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::credentials::Trust;
+use crate::credentials::{Reach, Trust};
 use crate::http::{self, authorize};
 use crate::listing::Listing;
 use crate::packages::{Package, PackageKey};
@@ -153,11 +153,13 @@ impl Inner {
         repo: &RepoUrl,
         name: &str,
         version: &str,
+        reach: Reach,
     ) -> Result<Arc<Package>, FetchError> {
         let key = PackageKey {
             repo: repo.identity(),
             name: name.to_owned(),
             revision: version.to_owned(),
+            reach,
         };
         let fetch = || {
             let (inner, repo, key) = (Arc::clone(self), repo.clone(), key.clone());
@@ -184,7 +186,8 @@ impl Inner {
         };
         let limit = self.options.git.fetch_timeout;
         let (trust, url) = (self.book.current().for_repo(repo), repo.clone());
-        let fetched = move |_: &_| fetch_archive(&url, &trust, &found, limit);
+        let reach = key.reach;
+        let fetched = move |_: &_| fetch_archive(&url, &trust, reach, &found, limit);
         let fetched = self.requests.run(limit, fetched).await;
         self.repository(repo).settle(fetched, "fetching a chart from", limit)
     }
@@ -192,7 +195,7 @@ impl Inner {
 
 fn fetch_index(repo: &RepoUrl, trust: &Trust, limit: Duration) -> Result<Index, FetchError> {
     let address = format!("{}/index.yaml", repo.to_connect().trim_end_matches('/'));
-    let content = get(repo, trust, &address, MAX_INDEX, limit)?;
+    let content = get(repo, trust, Reach::OwnHost, &address, MAX_INDEX, limit)?;
     let damaged = |problem: String| FetchError::Damaged {
         repo: repo.clone(),
         source: Arc::new(std::io::Error::other(format!("index.yaml: {problem}"))),
@@ -204,11 +207,12 @@ fn fetch_index(repo: &RepoUrl, trust: &Trust, limit: Duration) -> Result<Index, 
 fn fetch_archive(
     repo: &RepoUrl,
     trust: &Trust,
+    reach: Reach,
     found: &ChartVersion,
     limit: Duration,
 ) -> Result<Package, FetchError> {
     let address = absolute(repo, found.urls.first().map_or("", String::as_str));
-    let archive = get(repo, trust, &address, MAX_ARCHIVE, limit)?;
+    let archive = get(repo, trust, reach, &address, MAX_ARCHIVE, limit)?;
     let damaged = |problem: String| FetchError::Damaged {
         repo: repo.clone(),
         source: Arc::new(std::io::Error::other(problem)),
@@ -243,6 +247,7 @@ fn absolute(repo: &RepoUrl, url: &str) -> String {
 fn get(
     repo: &RepoUrl,
     trust: &Trust,
+    reach: Reach,
     address: &str,
     max: u64,
     limit: Duration,
@@ -256,11 +261,15 @@ fn get(
     };
     let client = http::client(trust, limit).map_err(|error| unreachable(&error))?;
     let mut request = client.get(address).build().map_err(|error| unreachable(&error))?;
-    authorize(&mut request, repo, trust);
+    let is_known = authorize(&mut request, repo, trust, reach);
+    let host = request.url().host_str().unwrap_or_default().to_owned();
     let answer = client.execute(request).map_err(|error| unreachable(&error))?;
     let repo = repo.clone();
     match answer.status().as_u16() {
         200..=299 => {}
+        401 | 403 if trust.credentials.identify() && !is_known => {
+            return Err(FetchError::CredentialsStayHome { repo, host });
+        }
         401 | 403 if trust.credentials.identify() => {
             return Err(FetchError::AuthenticationFailed { repo });
         }

@@ -143,6 +143,21 @@ pub struct CredentialBook {
     pub gpg_keys: BTreeMap<String, String>,
 }
 
+/// How far the credentials of a repository may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reach {
+    /// To the repository's own host.
+    OwnHost,
+    /// To whatever host its index names: `passCredentials`.
+    AnyHost,
+}
+
+impl Reach {
+    pub(crate) fn of(pass_credentials: bool) -> Self {
+        if pass_credentials { Self::AnyHost } else { Self::OwnHost }
+    }
+}
+
 /// What a connection to a repository needs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trust {

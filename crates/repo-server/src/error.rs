@@ -64,6 +64,16 @@ pub enum FetchError {
         /// The repository.
         repo: RepoUrl,
     },
+    /// Another host has the chart, and the credentials are not for it.
+    #[error(
+        "authentication required: the index of {repo} leads to {host}, which gets no credentials of the repository; set helm.passCredentials if it may have them"
+    )]
+    CredentialsStayHome {
+        /// The repository.
+        repo: RepoUrl,
+        /// Where the chart is.
+        host: String,
+    },
     /// An ssh server that we have no reason to trust.
     #[error(
         "knownhosts: key is unknown: the host key of {repo} is not among the known ones; add it with argocd cert add-ssh, or set insecure for the repository"
@@ -195,6 +205,7 @@ impl FetchError {
             | Self::Store { .. } => Disposition::RetrySoon,
             Self::AuthenticationRequired { .. }
             | Self::AuthenticationFailed { .. }
+            | Self::CredentialsStayHome { .. }
             | Self::HostKeyUnknown { .. }
             | Self::RepositoryNotFound { .. }
             | Self::UnsupportedUrl { .. }

@@ -7,7 +7,7 @@ use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Certificate, Identity, NoProxy, Proxy};
 
 use crate::RepoUrl;
-use crate::credentials::Trust;
+use crate::credentials::{Reach, Trust};
 
 /// Why a client cannot be made.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -51,20 +51,27 @@ fn unusable(text: &str) -> Unusable {
     Unusable(text.to_owned())
 }
 
-/// Says who we are, but only to the host that the credentials are for.
-pub(crate) fn authorize(request: &mut Request, url: &RepoUrl, trust: &Trust) {
-    let Some(authorization) = trust.credentials.authorization() else { return };
+/// Says who we are, as far as the credentials may go, and tells whether that was said.
+pub(crate) fn authorize(request: &mut Request, url: &RepoUrl, trust: &Trust, reach: Reach) -> bool {
+    if request.headers().contains_key(AUTHORIZATION) {
+        return true;
+    }
+    let Some(authorization) = trust.credentials.authorization() else { return false };
     let same = |it: &reqwest::Url| {
+        // Not in the clear what is meant for TLS.
+        if url.to_connect().split_once("://").is_none_or(|(scheme, _)| scheme != it.scheme()) {
+            return false;
+        }
         let port = it.port().map_or_else(String::new, |port| format!(":{port}"));
         it.host_str().map(|host| format!("{host}{port}").to_ascii_lowercase()) == url.authority()
     };
-    if !same(request.url()) || request.headers().contains_key(AUTHORIZATION) {
-        return;
+    if reach == Reach::OwnHost && !same(request.url()) {
+        return false;
     }
-    if let Ok(mut value) = HeaderValue::from_str(&authorization) {
-        value.set_sensitive(true);
-        request.headers_mut().insert(AUTHORIZATION, value);
-    }
+    let Ok(mut value) = HeaderValue::from_str(&authorization) else { return false };
+    value.set_sensitive(true);
+    request.headers_mut().insert(AUTHORIZATION, value);
+    true
 }
 
 /// A client of its own for one repository.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use api::ApplicationSource;
 use gix::ObjectId;
@@ -155,12 +156,13 @@ pub(crate) struct OpenTree {
 }
 
 /// The trees of a job.
-pub(crate) struct Trees {
+pub(crate) struct Trees<'c> {
     pub(crate) main: OpenTree,
     refs: BTreeMap<String, OpenTree>,
+    facts: TheseFacts<'c>,
 }
 
-impl Trees {
+impl Trees<'_> {
     pub(crate) fn roots(&self) -> Roots {
         let refs = self.refs.iter().map(|(name, it)| (name.clone(), it.root)).collect();
         Roots { main: self.main.root, refs }
@@ -169,7 +171,7 @@ impl Trees {
     /// What a render of the job may ask.
     pub(crate) fn world<'w>(&'w self, job: &'w Job, outside: &'w dyn Outside) -> World<'w> {
         let refs = self.refs.iter().map(|(name, it)| (name.clone(), it.tree.as_ref()));
-        World { commit: job.main.revision(), facts: &TheseFacts, outside, refs: refs.collect() }
+        World { commit: job.main.revision(), facts: &self.facts, outside, refs: refs.collect() }
     }
 
     /// Do the sources referred to still give these answers?
@@ -194,7 +196,7 @@ impl Inner {
     pub(crate) async fn on_trees<T: Send + 'static>(
         self: Arc<Self>,
         job: Arc<Job>,
-        work: impl Fn(&Arc<Self>, &Job, &Trees) -> Result<T, RenderError> + Clone + Send + 'static,
+        work: impl Fn(&Arc<Self>, &Job, &Trees<'_>) -> Result<T, RenderError> + Clone + Send + 'static,
     ) -> Result<T, SourceError> {
         let mut rebuilt = false;
         loop {
@@ -227,11 +229,12 @@ impl Inner {
     async fn attempt<T: Send + 'static>(
         self: Arc<Self>,
         job: &Arc<Job>,
-        work: impl Fn(&Arc<Self>, &Job, &Trees) -> Result<T, RenderError> + Send + 'static,
+        work: impl Fn(&Arc<Self>, &Job, &Trees<'_>) -> Result<T, RenderError> + Send + 'static,
     ) -> Result<Attempt<T>, SourceError> {
         let limit = self.options.render_timeout;
         let (own, inner) = (Arc::clone(job), Arc::clone(&self));
-        let attempt = self.renders.run(limit, move |_| try_once(&inner, &own, work)).await;
+        let attempt =
+            self.renders.run(limit, move |cancel| try_once(&inner, &own, cancel, work)).await;
         let repo = job.main.repo();
         match attempt {
             Ok(attempt) => Ok(attempt?),
@@ -262,7 +265,8 @@ impl Inner {
 fn try_once<T>(
     inner: &Arc<Inner>,
     job: &Job,
-    work: impl Fn(&Arc<Inner>, &Job, &Trees) -> Result<T, RenderError>,
+    cancel: &AtomicBool,
+    work: impl Fn(&Arc<Inner>, &Job, &Trees<'_>) -> Result<T, RenderError>,
 ) -> Result<Attempt<T>, FetchError> {
     let main = match &job.main {
         Origin::Packed(package) => {
@@ -280,7 +284,7 @@ fn try_once<T>(
             Err(attempt) => return Ok(attempt),
         };
     }
-    Ok(match work(inner, job, &Trees { main, refs }) {
+    Ok(match work(inner, job, &Trees { main, refs, facts: TheseFacts { cancel } }) {
         Ok(answer) => Attempt::Done(answer),
         Err(error) => match (&error, job.all().next()) {
             (RenderError::Tree(TreeError::Store { source, .. }), Some(at)) => {

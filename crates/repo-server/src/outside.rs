@@ -10,7 +10,7 @@ use render::tree::Tree;
 use render::{ChartAddress, Outside, OutsideError, PluginRequest, RemoteBase};
 use tokio::runtime::Handle;
 
-use crate::credentials::Trust;
+use crate::credentials::{Reach, Trust};
 use crate::fetch;
 use crate::http;
 use crate::packing;
@@ -68,7 +68,7 @@ impl Outside for OtherServers {
     }
 
     fn chart(&self, chart: &ChartAddress) -> Result<Bytes, OutsideError> {
-        let ChartAddress { repository, name, version } = chart;
+        let ChartAddress { repository, name, version, pass_credentials } = chart;
         let alias = repository.strip_prefix('@').or_else(|| repository.strip_prefix("alias:"));
         let book = self.server.inner.book.current();
         let repository = match alias {
@@ -92,7 +92,8 @@ impl Outside for OtherServers {
             self.handle.block_on(async {
                 let index = self.server.inner.index(&repo, Freshness::Latest).await?;
                 let version = index.resolve(&repo, name, &target)?;
-                self.server.inner.chart(&repo, name, &version).await
+                let reach = Reach::of(*pass_credentials);
+                self.server.inner.chart(&repo, name, &version, reach).await
             })
         };
         fetched.map(|chart| chart.archive.clone()).map_err(|error| failed(&error))

@@ -8,6 +8,7 @@ use gix::ObjectId;
 use render::tree::{MemoryTree, TreePath};
 use sha2::{Digest as _, Sha256};
 
+use crate::credentials::Reach;
 use crate::flight::Flights;
 use crate::{FetchError, RepoUrl};
 
@@ -35,6 +36,8 @@ pub(crate) struct PackageKey {
     pub(crate) repo: String,
     pub(crate) name: String,
     pub(crate) revision: String,
+    /// What one fetch may bring, another with less reach may not.
+    pub(crate) reach: Reach,
 }
 
 /// Packages here and on their way.

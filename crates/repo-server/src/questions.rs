@@ -40,7 +40,7 @@ impl RepoServer {
     /// When the commit cannot be had, or the source there cannot be read.
     pub async fn details(&self, query: &ManifestQuery) -> Result<SourceDetails, SourceError> {
         let job = self.job(query).await?;
-        let look = |inner: &Arc<_>, job: &Job, trees: &Trees| {
+        let look = |inner: &Arc<_>, job: &Job, trees: &Trees<'_>| {
             let outside = OtherServers::of(inner, &job.context.project);
             let world = trees.world(job, &outside);
             render::details(trees.main.tree.as_ref(), &job.source, &job.context, &world)
@@ -62,7 +62,7 @@ impl RepoServer {
         let main = self.at(repo, revision, "", Freshness::Latest).await?;
         let context = RenderContext { enabled, ..RenderContext::new("", "") };
         let job = Job::new(Origin::Git(main), BTreeMap::new(), Default::default(), context);
-        let look = |_: &Arc<_>, job: &Job, trees: &Trees| {
+        let look = |_: &Arc<_>, job: &Job, trees: &Trees<'_>| {
             render::discover_all(trees.main.tree.as_ref(), job.context.enabled)
         };
         Arc::clone(&self.inner).on_trees(Arc::new(job), look).await
@@ -89,7 +89,7 @@ impl RepoServer {
         let At { repository, commit: id } = main.clone();
         let main = Origin::Git(main);
         let job = Job::new(main, BTreeMap::new(), Default::default(), RenderContext::new("", ""));
-        let look = move |_: &Arc<_>, _: &Job, _: &Trees| {
+        let look = move |_: &Arc<_>, _: &Job, _: &Trees<'_>| {
             let opened = repository.store.open();
             Ok(opened.and_then(|opened| fetch::read_commit(&repository.remote, &opened, &id)))
         };

@@ -13,7 +13,7 @@ use gix::protocol::transport::{Protocol, Service};
 use gix::remote::fetch::Tags;
 use gix::{ObjectId, progress};
 
-use crate::credentials::{SharedBook, Trust};
+use crate::credentials::{Reach, SharedBook, Trust};
 use crate::http::{authorize, configured};
 use crate::ssh::SshFiles;
 use crate::{FetchError, RemoteRefs, RepoCredentials, RepoUrl};
@@ -187,7 +187,7 @@ impl Remote {
             })),
             configure_request: if trust.credentials.authorization().is_some() {
                 Some(Box::new(move |request| {
-                    authorize(request, &url, &trust);
+                    authorize(request, &url, &trust, Reach::OwnHost);
                     Ok(())
                 }))
             } else {

@@ -15,7 +15,7 @@ use render::{RenderContext, RenderError, SourceType};
 use crate::artifacts::Artifacts;
 use crate::blocking::BlockingPool;
 use crate::charts::Charts;
-use crate::credentials::SharedBook;
+use crate::credentials::{Reach, SharedBook};
 use crate::fetch;
 use crate::flight::Flights;
 use crate::integrity::{self, NamedTag};
@@ -420,7 +420,9 @@ impl RepoServer {
             Place::Charts(repo) => {
                 let version =
                     self.chart_version(&repo, &source.chart, revision, *freshness).await?;
-                Origin::Packed(inner.chart(&repo, &source.chart, &version).await?)
+                let passes = source.helm.as_ref().is_some_and(|it| it.pass_credentials);
+                let reach = Reach::of(passes);
+                Origin::Packed(inner.chart(&repo, &source.chart, &version, reach).await?)
             }
             Place::RegistryChart(chart) => {
                 let version = self.registry_chart_version(&chart, revision, *freshness).await?;
@@ -632,7 +634,7 @@ impl Inner {
     }
 
     /// Renders from what the stores have. Blocks.
-    fn render(self: &Arc<Self>, job: &Job, trees: &Trees) -> Result<Arc<Outcome>, RenderError> {
+    fn render(self: &Arc<Self>, job: &Job, trees: &Trees<'_>) -> Result<Arc<Outcome>, RenderError> {
         if let Some(outcome) = self.unchanged(job, trees) {
             return Ok(outcome);
         }
@@ -652,7 +654,7 @@ impl Inner {
 
     /// The newest outcome of this source, if nothing it asked has another
     /// answer now.
-    fn unchanged(&self, job: &Job, trees: &Trees) -> Option<Arc<Outcome>> {
+    fn unchanged(&self, job: &Job, trees: &Trees<'_>) -> Option<Arc<Outcome>> {
         let roots = trees.roots();
         if let Some(outcome) = self.cache.get(job.key, roots.main, &job.given(), &roots.refs) {
             self.stats.count(|stats| stats.cache_hits += 1);

@@ -148,17 +148,12 @@ async fn what_is_missing_or_not_what_the_index_says_is_told() {
 #[tokio::test]
 async fn a_private_chart_repository_is_read_with_its_credentials() {
     let (charts, (_data, server)) = (charts(), server());
-    charts.require_authorization("Basic dXNlcjpzM2NyZXQtd29yZA==");
+    charts.require_authorization(USER);
     let source = chart_source(&charts, "web", "1.0.0", "{}");
     let refused = shown(&server, &source, Vec::new()).await;
     assert!(refused.starts_with("authentication required: "), "{refused}");
-    let user = RepoCredentials {
-        username: "user".to_owned(),
-        password: "s3cret-word".to_owned(),
-        ..RepoCredentials::default()
-    };
     server.set_credentials(CredentialBook {
-        repositories: vec![(format!("{}/r", charts.url()), user)],
+        repositories: vec![(format!("{}/r", charts.url()), user())],
         ..CredentialBook::default()
     });
     assert_eq!(shown(&server, &source, Vec::new()).await, "1.0.0: 1.0.0 default");
@@ -226,4 +221,124 @@ async fn users_see_the_charts_of_a_repository() {
     let found: Vec<_> =
         found.iter().map(|(name, versions)| format!("{name} {}", versions.join(","))).collect();
     assert_eq!(found, ["lib 0.1.0", "odd 1.0.0", "web 1.1.0,1.0.0"]);
+}
+
+const USER: &str = "Basic dXNlcjpzM2NyZXQtd29yZA==";
+
+fn user() -> RepoCredentials {
+    RepoCredentials {
+        username: "user".to_owned(),
+        password: "s3cret-word".to_owned(),
+        ..RepoCredentials::default()
+    }
+}
+
+/// A private repository whose index leads to archives on another private host.
+fn charts_elsewhere() -> (FileServer, FileServer) {
+    let (index, archives) = (FileServer::start(), FileServer::start());
+    archives.put("/web-1.0.0.tgz", archive("web", "1.0.0"));
+    let url = archives.url();
+    index.put(
+        "/r/index.yaml",
+        format!(
+            "apiVersion: v1\nentries:\n  web:\n  - {{version: 1.0.0, urls: ['{url}/web-1.0.0.tgz']}}\n"
+        ),
+    );
+    index.require_authorization(USER);
+    archives.require_authorization(USER);
+    (index, archives)
+}
+
+#[tokio::test]
+async fn credentials_follow_to_another_host_only_when_the_source_says_so() {
+    let ((index, archives), (_data, server)) = (charts_elsewhere(), server());
+    server.set_credentials(CredentialBook {
+        repositories: vec![(format!("{}/r", index.url()), user())],
+        ..CredentialBook::default()
+    });
+    for helm in ["{}", r#"{"passCredentials":false}"#] {
+        let refused = shown(&server, &chart_source(&index, "web", "1.0.0", helm), Vec::new()).await;
+        let expect = format!(
+            "authentication required: the index of {}/r leads to 127.0.0.1, which gets no \
+             credentials of the repository; set helm.passCredentials if it may have them",
+            index.url()
+        );
+        assert_eq!(refused, expect);
+    }
+    assert_eq!(archives.take_authorizations(), ["", ""], "none was sent");
+    let source = chart_source(&index, "web", "1.0.0", r#"{"passCredentials":true}"#);
+    assert_eq!(shown(&server, &source, Vec::new()).await, "1.0.0: 1.0.0 default");
+}
+
+#[tokio::test]
+async fn credentials_follow_to_the_host_of_a_dependency_when_the_source_says_so() {
+    let ((index, _archives), (_data, server)) = (charts_elsewhere(), server());
+    let repo = Repo::new();
+    let parent = format!(
+        "apiVersion: v2\nname: app\nversion: 1.0.0\ndependencies:\n- {{name: web, version: 1.0.0, repository: {}/r}}\n",
+        index.url()
+    );
+    repo.commit(&[("app/Chart.yaml", parent.as_str())]);
+    server.set_credentials(CredentialBook {
+        repositories: vec![(format!("{}/r", index.url()), user())],
+        ..CredentialBook::default()
+    });
+    let source =
+        |helm: &str| format!(r#"{{"repoURL":"{}","path":"app","helm":{helm}}}"#, repo.file_url());
+    let refused = shown(&server, &source("{}"), Vec::new()).await;
+    assert!(refused.contains("set helm.passCredentials if it may have them"), "{refused}");
+    let passed = shown(&server, &source(r#"{"passCredentials":true}"#), Vec::new()).await;
+    assert!(passed.ends_with(": 1.0.0 default"), "{passed}");
+}
+
+#[tokio::test]
+async fn a_chart_that_takes_too_long_ends_and_its_thread_with_it() {
+    repo_server::install_crypto_provider();
+    let data = tempfile::tempdir().expect("a temporary folder");
+    let mut options = Options::new(data.path());
+    options.render_timeout = std::time::Duration::from_secs(3);
+    options.parallel_renders = 1;
+    let server = RepoServer::open(options).expect("a data directory");
+    let repo = Repo::new();
+    let endless = "{{ $text := repeat 200000 \"ab\" }}{{ range 1000000 }}{{ $_ := sha256sum $text }}{{ end }}";
+    repo.commit(&[
+        ("slow/Chart.yaml", "apiVersion: v2\nname: slow\nversion: 1.0.0\n"),
+        ("slow/templates/a.yaml", endless),
+        ("quick/Chart.yaml", "apiVersion: v2\nname: quick\nversion: 1.0.0\n"),
+        ("quick/values.yaml", "shown: quick\n"),
+        ("quick/templates/map.yaml", MAP),
+    ]);
+    let source = |path: &str| format!(r#"{{"repoURL":"{}","path":"{path}"}}"#, repo.file_url());
+    let late = shown(&server, &source("slow"), Vec::new()).await;
+    assert_eq!(late, format!("rendering from {} took longer than 3s", repo.file_url()));
+    // There is one thread: while the slow chart had it, this would have to wait in vain.
+    let next = shown(&server, &source("quick"), Vec::new()).await;
+    assert!(next.ends_with(": 1.0.0 quick"), "{next}");
+}
+
+#[tokio::test]
+async fn value_files_of_another_server_are_fetched_if_the_scheme_is_allowed() {
+    let (charts, (_data, server)) = (charts(), server());
+    charts.put("/values/prod.yaml", "shown: far away\n");
+    let helm = |path: &str| format!(r#"{{"valueFiles":["{}{path}"]}}"#, charts.url());
+    let ask = async |helm: &str, schemes: &[&str]| {
+        let mut query = query(&chart_source(&charts, "web", "1.0.0", helm), Vec::new());
+        query.context.values_file_schemes = schemes.iter().map(|&it| it.to_owned()).collect();
+        match server.manifests(query).await {
+            Ok(rendered) => {
+                let objects = rendered.objects();
+                objects[0].text(&["data", "shown"]).unwrap_or_default().to_owned()
+            }
+            Err(error) => {
+                std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default()
+            }
+        }
+    };
+    assert_eq!(ask(&helm("/values/prod.yaml"), &["http"]).await, "1.0.0 far away");
+    assert_eq!(
+        ask(&helm("/values/prod.yaml"), &["https"]).await,
+        "error resolving helm value files: the URL scheme 'http' is not allowed"
+    );
+    let missing = ask(&helm("/values/none.yaml"), &["http"]).await;
+    assert!(missing.ends_with("HTTP Error: status code 404"), "{missing}");
 }

@@ -239,7 +239,7 @@ fn equal(first: &Value, other: &Value) -> Result<bool, Error> {
         (Value::Int(_, a), Value::Uint(_, b)) | (Value::Uint(_, b), Value::Int(_, a)) => {
             u64::try_from(*a) == Ok(*b)
         }
-        (a, b) if a.is_nil() || b.is_nil() => a.is_nil() && b.is_nil(),
+        (a, b) if a.is_nil() || b.is_nil() => a.is_or_holds_nil() && b.is_or_holds_nil(),
         (a, b) if basic_kind(a) != basic_kind(b) => return Err(incompatible(a, b)),
         (a, b) if a.kind() != b.kind() => {
             let a_text = print::format(b"%s", std::slice::from_ref(a));
@@ -251,6 +251,9 @@ fn equal(first: &Value, other: &Value) -> Result<bool, Error> {
                 b.type_name(),
                 String::from_utf8_lossy(&b_text)
             )));
+        }
+        (a, b) if a.is_or_holds_nil() || b.is_or_holds_nil() => {
+            a.is_or_holds_nil() && b.is_or_holds_nil()
         }
         (Value::Object(a), Value::Object(b)) => a.deep_equal(b.as_ref()),
         (_, b) => {

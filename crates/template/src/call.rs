@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::run::Run;
 use crate::template_set::Templates;
-use crate::value::{ElementType, IntType, Map, Value};
+use crate::value::{ElementType, IntType, List, Map, MapClass, Value};
 
 /// What a function's body is.
 pub type PlainBody = fn(&mut Call<'_>, &[Value]) -> Result<Value, Error>;
@@ -113,9 +113,9 @@ impl Parameter {
         match self {
             Self::Any => Some(Value::Nil),
             Self::Reflect => Some(Value::Nothing),
-            Self::Map => Some(Value::Map(Map::new::<&str>([]))),
-            Self::List => Some(Value::list(Vec::new())),
-            Self::Strings => Some(Value::strings::<&str>([])),
+            Self::Map => Some(Value::Map(Map::nil(MapClass::Any))),
+            Self::List => Some(Value::List(List::nil(ElementType::Any))),
+            Self::Strings => Some(Value::List(List::nil(ElementType::String))),
             Self::Object(name) if name.starts_with('*') => Some(Value::Nil),
             _ => None,
         }

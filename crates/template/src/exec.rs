@@ -275,8 +275,9 @@ impl<'t> State<'t, '_> {
             }
             Value::List(list) => {
                 let is_interface = list.element_type() == ElementType::Any;
-                let items = list.iter().enumerate().map(|(index, item)| {
-                    let item = Slot { value: item.clone(), is_interface };
+                // One by one from the list itself: the loop may sort it.
+                let items = (0..list.len()).map(|index| {
+                    let item = Slot { value: list[index].clone(), is_interface };
                     (Slot::concrete(Value::int(index as i64)), item)
                 });
                 self.iterate(branch, items)

@@ -60,16 +60,20 @@ impl Functions {
 
 /// A value as YAML, without the last line break.
 pub fn to_yaml(value: &Value) -> Result<String, Error> {
-    let mut text = yaml::from_value(&value.to_json()?);
+    Ok(without_last_line_break(yaml::from_value(&value.to_json()?)))
+}
+
+fn without_last_line_break(mut text: String) -> String {
     if text.ends_with('\n') {
         text.pop();
     }
-    Ok(text)
+    text
 }
 
 /// The same with the items of lists indented below their key.
 fn to_yaml_pretty(value: &Value) -> Result<String, Error> {
-    Ok(indent_lists(&to_yaml(value)?))
+    let text = yaml::from_value(&value.to_json_without_nil_containers()?);
+    Ok(indent_lists(&without_last_line_break(text)))
 }
 
 /// Moves every list that is the value of a key two columns to the right, with all below it.
@@ -115,6 +119,7 @@ pub(crate) fn from_yaml(text: &str, target: Target) -> Result<Value, Error> {
         Error::function(format!("error unmarshaling JSON: while decoding JSON: {error}"))
     })?;
     Ok(match (value, target) {
+        // The library leaves what was there before in place, unlike that of JSON.
         (Value::Nil, Target::Map) => Value::map::<&str>([]),
         (Value::Nil, Target::List) => Value::list(Vec::new()),
         (value, _) => value,
@@ -123,7 +128,7 @@ pub(crate) fn from_yaml(text: &str, target: Target) -> Result<Value, Error> {
 
 fn or_error_entry(result: Result<Value, Error>) -> Value {
     match result {
-        Ok(Value::Nil) => Value::map::<&str>([]),
+        Ok(Value::Nil) => Target::Map.nil(),
         Ok(value) => value,
         Err(error) => Value::map([("Error", Value::string(error.to_string()))]),
     }
@@ -131,7 +136,7 @@ fn or_error_entry(result: Result<Value, Error>) -> Value {
 
 fn or_error_item(result: Result<Value, Error>) -> Value {
     match result {
-        Ok(Value::Nil) => Value::list(Vec::new()),
+        Ok(Value::Nil) => Target::List.nil(),
         Ok(value) => value,
         Err(error) => Value::list(vec![Value::string(error.to_string())]),
     }

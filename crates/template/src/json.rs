@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use crate::error::Error;
 use crate::strconv::{format_json_float, is_printable};
-use crate::value::{JsonForm, Map, Text, Value};
+use crate::value::{ElementType, JsonForm, List, Map, MapClass, Text, Value};
 
 /// Deeper values contain themselves, or mean no good.
 const MAX_DEPTH: usize = 200;
@@ -58,6 +58,8 @@ impl Encoder<'_> {
                 let text = crate::base64::encode(bytes.as_bytes());
                 self.string(text.as_bytes());
             }
+            Value::List(list) if list.is_nil() => self.out.extend_from_slice(b"null"),
+            Value::Map(map) if map.is_nil() => self.out.extend_from_slice(b"null"),
             Value::List(list) => self.sequence(b'[', b']', list.iter(), depth, Self::value)?,
             Value::Map(map) => {
                 let entries = map.entries();
@@ -165,6 +167,17 @@ pub(crate) enum Target {
     Any,
     Map,
     List,
+}
+
+impl Target {
+    /// What `null` leaves in a variable of that type.
+    pub(crate) fn nil(self) -> Value {
+        match self {
+            Self::Any => Value::Nil,
+            Self::Map => Value::Map(Map::nil(MapClass::Any)),
+            Self::List => Value::List(List::nil(ElementType::Any)),
+        }
+    }
 }
 
 /// `json.Unmarshal` into a value of the target's type: every number is a `float64`.
@@ -474,48 +487,62 @@ impl Value {
     /// # Errors
     /// For values JSON cannot hold, in Go's words.
     pub fn to_json(&self) -> Result<Json, Error> {
-        to_json(self, 0, &mut 0)
+        Converter { nil_is_empty: false, count: 0 }.value(self, 0)
+    }
+
+    /// The same as Go's YAML writes it, for which a slice or map that was never made is empty.
+    pub(crate) fn to_json_without_nil_containers(&self) -> Result<Json, Error> {
+        Converter { nil_is_empty: true, count: 0 }.value(self, 0)
     }
 }
 
-fn to_json(value: &Value, depth: usize, count: &mut usize) -> Result<Json, Error> {
-    // Maps that share their parts can be small in memory and endless as a tree.
-    *count += 1;
-    if *count > MAX_VALUES {
-        return Err(Error::limit(format!("value has more than {MAX_VALUES} parts")));
-    }
-    if depth > MAX_DEPTH {
-        return Err(Error::function("json: unsupported value: encountered a cycle"));
-    }
-    Ok(match value {
-        Value::Nothing | Value::Nil => Json::Null,
-        Value::Bool(truth) => Json::Bool(*truth),
-        Value::Int(_, number) => Json::from(*number),
-        Value::Uint(_, number) => Json::from(*number),
-        Value::Float(number) => json_number(*number)?,
-        Value::String(text) => Json::String(text.as_str().into_owned()),
-        Value::Bytes(bytes) => Json::String(crate::base64::encode(bytes.as_bytes())),
-        Value::List(list) => Json::Array(
-            list.iter().map(|item| to_json(item, depth + 1, count)).collect::<Result<_, _>>()?,
-        ),
-        Value::Map(map) => {
-            let entries = map.entries();
-            let entries = entries.iter().map(|(key, value)| {
-                Ok((key.as_str().into_owned(), to_json(value, depth + 1, count)?))
-            });
-            Json::Object(entries.collect::<Result<_, Error>>()?)
+struct Converter {
+    nil_is_empty: bool,
+    count: usize,
+}
+
+impl Converter {
+    fn value(&mut self, value: &Value, depth: usize) -> Result<Json, Error> {
+        // Maps that share their parts can be small in memory and endless as a tree.
+        self.count += 1;
+        if self.count > MAX_VALUES {
+            return Err(Error::limit(format!("value has more than {MAX_VALUES} parts")));
         }
-        Value::Object(object) => match object.json() {
-            JsonForm::Value(value) => to_json(&value, depth + 1, count)?,
-            JsonForm::Fields(fields) => {
-                let fields = fields.iter().map(|(name, value)| {
-                    Ok(((*name).to_owned(), to_json(value, depth + 1, count)?))
+        if depth > MAX_DEPTH {
+            return Err(Error::function("json: unsupported value: encountered a cycle"));
+        }
+        Ok(match value {
+            Value::Nothing | Value::Nil => Json::Null,
+            Value::List(list) if list.is_nil() && !self.nil_is_empty => Json::Null,
+            Value::Map(map) if map.is_nil() && !self.nil_is_empty => Json::Null,
+            Value::Bool(truth) => Json::Bool(*truth),
+            Value::Int(_, number) => Json::from(*number),
+            Value::Uint(_, number) => Json::from(*number),
+            Value::Float(number) => json_number(*number)?,
+            Value::String(text) => Json::String(text.as_str().into_owned()),
+            Value::Bytes(bytes) => Json::String(crate::base64::encode(bytes.as_bytes())),
+            Value::List(list) => Json::Array(
+                list.iter().map(|item| self.value(item, depth + 1)).collect::<Result<_, _>>()?,
+            ),
+            Value::Map(map) => {
+                let entries = map.entries();
+                let entries = entries.iter().map(|(key, value)| {
+                    Ok((key.as_str().into_owned(), self.value(value, depth + 1)?))
                 });
-                Json::Object(fields.collect::<Result<_, Error>>()?)
+                Json::Object(entries.collect::<Result<_, Error>>()?)
             }
-        },
-        Value::Function(_) => return Err(Error::function("json: unsupported type: func()")),
-    })
+            Value::Object(object) => match object.json() {
+                JsonForm::Value(value) => self.value(&value, depth + 1)?,
+                JsonForm::Fields(fields) => {
+                    let fields = fields.iter().map(|(name, value)| {
+                        Ok(((*name).to_owned(), self.value(value, depth + 1)?))
+                    });
+                    Json::Object(fields.collect::<Result<_, Error>>()?)
+                }
+            },
+            Value::Function(_) => return Err(Error::function("json: unsupported type: func()")),
+        })
+    }
 }
 
 fn json_number(number: f64) -> Result<Json, Error> {

@@ -14,6 +14,9 @@ pub(crate) fn encode(value: &Value) -> Result<String, Error> {
         Value::Nothing | Value::Nil => {
             return Err(Error::function("toml: cannot encode a nil value"));
         }
+        tables if is_table(tables) => {
+            return Err(Error::function("toml: top-level values must be Go maps or structs"));
+        }
         other => encoder.element(other, 0)?,
     }
     Ok(encoder.out)
@@ -32,7 +35,7 @@ impl Encoder {
         let entries: Vec<(String, Value)> = map
             .entries()
             .iter()
-            .filter(|(_, value)| !value.is_nil())
+            .filter(|(_, value)| !value.is_or_holds_nil())
             .map(|(key, value)| (key.as_str().into_owned(), value.clone()))
             .collect();
         for (_, value) in &entries {
@@ -96,6 +99,7 @@ impl Encoder {
             Value::Float(number) => self.out.push_str(&float(*number)),
             Value::String(text) => self.out.push_str(&quoted(&text.as_str())),
             Value::List(list) => {
+                check_list(value)?;
                 self.out.push('[');
                 for (index, item) in list.iter().enumerate() {
                     if index > 0 {
@@ -107,12 +111,17 @@ impl Encoder {
             }
             Value::Map(map) => {
                 self.out.push('{');
-                for (index, (key, item)) in map.entries().iter().enumerate() {
-                    if index > 0 {
-                        self.out.push_str(", ");
+                let entries = map.entries();
+                for (index, (key, item)) in entries.iter().enumerate() {
+                    if item.is_or_holds_nil() {
+                        continue;
                     }
                     self.out.push_str(&format!("{} = ", quoted_key(&key.as_str())));
                     self.element(item, depth + 1)?;
+                    // Also where all that follow are nil, as Go's library does.
+                    if index + 1 < entries.len() {
+                        self.out.push_str(", ");
+                    }
                 }
                 self.out.push('}');
             }
@@ -138,7 +147,7 @@ fn is_table(value: &Value) -> bool {
 
 fn check_list(value: &Value) -> Result<(), Error> {
     match value {
-        Value::List(list) if list.iter().any(Value::is_nil) => {
+        Value::List(list) if list.iter().any(Value::is_or_holds_nil) => {
             Err(Error::function("toml: cannot encode array with nil element"))
         }
         _ => Ok(()),

@@ -1,17 +1,23 @@
 //! What a template computes with: Go's dynamic values, as far as templates can see them.
 //!
 //! Start with [`Value`]. Maps are shared and mutable, because `set` and `merge` change the map they
-//! are given and the chart's next template sees it; lists and texts are shared and immutable.
+//! are given and the chart's next template sees it; lists and texts are shared and immutable, but
+//! that `sortAlpha` sorts a list of strings where it is.
+
+mod list;
+mod map;
+mod text;
 
 use std::any::Any;
 use std::borrow::Cow;
-use std::cell::{Ref, RefCell, RefMut};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use crate::call::Function;
+
+pub use list::{ElementType, List, NamedList};
+pub use map::{Map, MapClass, NamedMap};
+pub use text::Text;
 
 /// One value of a template.
 #[derive(Clone, Default)]
@@ -148,6 +154,15 @@ impl Value {
         matches!(self, Self::Nothing | Self::Nil)
     }
 
+    /// The same, or a slice or a map that was never made.
+    pub(crate) fn is_or_holds_nil(&self) -> bool {
+        match self {
+            Self::List(list) => list.is_nil(),
+            Self::Map(map) => map.is_nil(),
+            other => other.is_nil(),
+        }
+    }
+
     /// The kind that `reflect.ValueOf` of it has. A nil interface is `Invalid` there.
     pub fn kind(&self) -> Kind {
         match self {
@@ -247,296 +262,6 @@ impl From<bool> for Value {
     }
 }
 
-/// A Go string: bytes that are usually, not always, UTF-8. Cheap to clone.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Text(Arc<[u8]>);
-
-impl Text {
-    /// The bytes.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// As UTF-8, with U+FFFD for what is not.
-    pub fn as_str(&self) -> Cow<'_, str> {
-        String::from_utf8_lossy(&self.0)
-    }
-
-    /// Length in bytes, as Go's `len`.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether there are no bytes.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl std::borrow::Borrow<[u8]> for Text {
-    fn borrow(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl From<&str> for Text {
-    fn from(text: &str) -> Self {
-        Self(Arc::from(text.as_bytes()))
-    }
-}
-
-impl From<String> for Text {
-    fn from(text: String) -> Self {
-        Self(Arc::from(text.into_bytes()))
-    }
-}
-
-impl From<Cow<'_, str>> for Text {
-    fn from(text: Cow<'_, str>) -> Self {
-        Self::from(text.as_ref())
-    }
-}
-
-impl From<&[u8]> for Text {
-    fn from(bytes: &[u8]) -> Self {
-        Self(Arc::from(bytes))
-    }
-}
-
-impl From<Vec<u8>> for Text {
-    fn from(bytes: Vec<u8>) -> Self {
-        Self(Arc::from(bytes))
-    }
-}
-
-impl fmt::Debug for Text {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.as_str(), f)
-    }
-}
-
-impl fmt::Display for Text {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.as_str())
-    }
-}
-
-/// What the elements of a slice are declared as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ElementType {
-    /// `interface {}`
-    Any,
-    /// `string`
-    String,
-    /// `int`
-    Int,
-    /// `[]interface {}`, as `chunk` returns
-    List,
-    /// `map[string]interface {}`, as TOML's array of tables
-    Map,
-}
-
-impl ElementType {
-    fn slice_name(self) -> &'static str {
-        match self {
-            Self::Any => "[]interface {}",
-            Self::String => "[]string",
-            Self::Int => "[]int",
-            Self::List => "[][]interface {}",
-            Self::Map => "[]map[string]interface {}",
-        }
-    }
-}
-
-/// A Go slice, immutable.
-#[derive(Clone)]
-pub struct List {
-    element_type: ElementType,
-    items: Rc<[Value]>,
-    named: Option<&'static NamedList>,
-}
-
-/// A named Go slice type with methods, such as Helm's `common.VersionSet`.
-pub struct NamedList {
-    /// As `%T` prints it.
-    pub type_name: &'static str,
-    /// Finds a method by its name, bound to the slice.
-    pub method: fn(&List, &str) -> Option<Function>,
-}
-
-impl List {
-    /// A slice with the given declared element type.
-    pub fn new(element_type: ElementType, items: Vec<Value>) -> Self {
-        Self { element_type, items: Rc::from(items), named: None }
-    }
-
-    /// The same slice as a named type.
-    pub fn named(&self, named: &'static NamedList) -> Self {
-        let items = Rc::clone(&self.items);
-        Self { element_type: self.element_type, items, named: Some(named) }
-    }
-
-    /// The method of that name, if it is a named type that has one.
-    pub(crate) fn method(&self, name: &str) -> Option<Function> {
-        self.named.and_then(|named| (named.method)(self, name))
-    }
-
-    fn type_name(&self) -> &'static str {
-        self.named.map_or(self.element_type.slice_name(), |named| named.type_name)
-    }
-
-    /// What its elements are declared as.
-    pub fn element_type(&self) -> ElementType {
-        self.element_type
-    }
-
-    fn equal_within(&self, other: &Self, budget: &mut usize) -> bool {
-        self.element_type == other.element_type
-            && self.len() == other.len()
-            && self.iter().zip(other.iter()).all(|(a, b)| a.equal_within(b, budget))
-    }
-}
-
-impl std::ops::Deref for List {
-    type Target = [Value];
-
-    fn deref(&self) -> &[Value] {
-        &self.items
-    }
-}
-
-/// A Go map with string keys, shared: every clone is the same map.
-#[derive(Clone)]
-pub struct Map {
-    class: MapClass,
-    entries: Rc<RefCell<BTreeMap<Text, Value>>>,
-}
-
-/// The declared type of a map.
-#[derive(Clone, Copy)]
-pub enum MapClass {
-    /// `map[string]interface {}`
-    Any,
-    /// `map[string]string`
-    Strings,
-    /// A named map type with methods, such as Helm's `common.Values`.
-    Named(&'static NamedMap),
-}
-
-/// A named Go map type: its name, what it holds and its methods.
-pub struct NamedMap {
-    /// As `%T` prints it.
-    pub type_name: &'static str,
-    /// Whether its elements are `interface {}`, so that it can stand where a plain map is asked for.
-    pub holds_any: bool,
-    /// The value of a missing key under `missingkey=zero`.
-    pub zero: fn() -> Value,
-    /// Finds a method by its name, bound to the map.
-    pub method: fn(&Map, &str) -> Option<Function>,
-}
-
-impl MapClass {
-    /// As `%T` prints it.
-    pub fn type_name(self) -> &'static str {
-        match self {
-            Self::Any => "map[string]interface {}",
-            Self::Strings => "map[string]string",
-            Self::Named(named) => named.type_name,
-        }
-    }
-
-    /// Whether Go lets it stand for `map[string]interface {}`.
-    pub fn holds_any(self) -> bool {
-        match self {
-            Self::Any => true,
-            Self::Strings => false,
-            Self::Named(named) => named.holds_any,
-        }
-    }
-
-    /// The zero of the element type.
-    pub(crate) fn zero(self) -> Value {
-        match self {
-            Self::Any => Value::Nil,
-            Self::Strings => Value::string(""),
-            Self::Named(named) => (named.zero)(),
-        }
-    }
-
-    fn is_same(self, other: Self) -> bool {
-        self.type_name() == other.type_name()
-    }
-}
-
-impl Map {
-    /// A `map[string]interface {}`.
-    pub fn new<K: Into<Text>>(entries: impl IntoIterator<Item = (K, Value)>) -> Self {
-        Self::with_class(MapClass::Any, entries)
-    }
-
-    /// A map of the given type.
-    pub fn with_class<K: Into<Text>>(
-        class: MapClass,
-        entries: impl IntoIterator<Item = (K, Value)>,
-    ) -> Self {
-        let entries = entries.into_iter().map(|(key, value)| (key.into(), value)).collect();
-        Self { class, entries: Rc::new(RefCell::new(entries)) }
-    }
-
-    /// Its declared type.
-    pub fn class(&self) -> MapClass {
-        self.class
-    }
-
-    /// The same map seen as another type, as a Go conversion does.
-    pub fn converted(&self, class: MapClass) -> Self {
-        Self { class, entries: Rc::clone(&self.entries) }
-    }
-
-    /// The entries, to read. Drop it before calling anything that may change the map.
-    pub fn entries(&self) -> Ref<'_, BTreeMap<Text, Value>> {
-        self.entries.borrow()
-    }
-
-    /// The entries, to change.
-    pub fn entries_mut(&self) -> RefMut<'_, BTreeMap<Text, Value>> {
-        self.entries.borrow_mut()
-    }
-
-    /// The value under `key`.
-    pub fn get(&self, key: &[u8]) -> Option<Value> {
-        self.entries().get(key).cloned()
-    }
-
-    /// Puts a value under `key`.
-    pub fn set(&self, key: impl Into<Text>, value: Value) {
-        self.entries_mut().insert(key.into(), value);
-    }
-
-    /// Whether both are the very same map.
-    pub fn is_same(&self, other: &Self) -> bool {
-        Rc::ptr_eq(&self.entries, &other.entries)
-    }
-
-    /// Where the entries are, to tell maps apart.
-    pub(crate) fn address(&self) -> usize {
-        Rc::as_ptr(&self.entries) as usize
-    }
-
-    fn equal_within(&self, other: &Self, budget: &mut usize) -> bool {
-        if self.is_same(other) {
-            return true;
-        }
-        let (mine, theirs) = (self.entries(), other.entries());
-        self.class().is_same(other.class())
-            && mine.len() == theirs.len()
-            && mine
-                .iter()
-                .zip(theirs.iter())
-                .all(|((ka, a), (kb, b))| ka == kb && a.equal_within(b, budget))
-    }
-}
-
 /// A Go value with fields and methods that templates may reach.
 pub trait Object: Any {
     /// As `%T` prints it, for example `*semver.Version`.
@@ -604,43 +329,6 @@ fn free(mut pending: Vec<Value>) {
 
 fn is_container(value: &Value) -> bool {
     matches!(value, Value::List(_) | Value::Map(_))
-}
-
-impl List {
-    /// The lists and maps inside, if nobody else holds this list.
-    fn take_containers(&mut self) -> Vec<Value> {
-        let Some(items) = Rc::get_mut(&mut self.items) else { return Vec::new() };
-        items.iter_mut().filter(|item| is_container(item)).map(std::mem::take).collect()
-    }
-}
-
-impl Drop for List {
-    fn drop(&mut self) {
-        let inner = self.take_containers();
-        if !inner.is_empty() {
-            free(inner);
-        }
-    }
-}
-
-impl Map {
-    /// The lists and maps inside, if nobody else holds this map.
-    fn take_containers(&self) -> Vec<Value> {
-        if Rc::strong_count(&self.entries) > 1 {
-            return Vec::new();
-        }
-        let Ok(mut entries) = self.entries.try_borrow_mut() else { return Vec::new() };
-        entries.values_mut().filter(|value| is_container(value)).map(std::mem::take).collect()
-    }
-}
-
-impl Drop for Map {
-    fn drop(&mut self) {
-        let inner = self.take_containers();
-        if !inner.is_empty() {
-            free(inner);
-        }
-    }
 }
 
 #[cfg(test)]

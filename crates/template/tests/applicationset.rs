@@ -1,5 +1,6 @@
 //! The functions of ApplicationSets against answers of the Go libraries (`oracle/`, asked by
-//! `cargo xtask bless`): sprig 3.3.0, gosimple/slug 1.15.0, sigs.k8s.io/yaml 1.6.0.
+//! `cargo xtask bless`): sprig 3.3.0, gosimple/slug 1.15.0, sigs.k8s.io/yaml 1.6.0. The render function
+//! of Argo CD 3.6 itself, asked once, gave the same answers to all of them.
 
 use std::rc::Rc;
 

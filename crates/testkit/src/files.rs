@@ -21,6 +21,8 @@ struct Shared {
     /// What a request without it is told about how to get one.
     challenge: Mutex<String>,
     requests: Mutex<Vec<String>>,
+    /// The `Authorization` of each request, empty for none.
+    given: Mutex<Vec<String>>,
     stopped: AtomicBool,
 }
 
@@ -79,6 +81,13 @@ impl FileServer {
     pub fn take_requests(&self) -> Vec<String> {
         std::mem::take(&mut *self.shared.requests.lock().expect("nobody panics here"))
     }
+
+    /// The `Authorization` of every request so far, empty for none; the next call begins a new
+    /// list.
+    #[must_use]
+    pub fn take_authorizations(&self) -> Vec<String> {
+        std::mem::take(&mut *self.shared.given.lock().expect("nobody panics here"))
+    }
 }
 
 impl Drop for FileServer {
@@ -109,6 +118,7 @@ impl Shared {
             }
         }
         self.requests.lock().expect("nobody panics here").push(path.clone());
+        self.given.lock().expect("nobody panics here").push(given.clone());
         let required = self.authorization.lock().expect("nobody panics here").clone();
         let file = self.files.lock().expect("nobody panics here").get(&path).cloned();
         let (status, content) = match file {

@@ -125,8 +125,51 @@ fn regular_expressions_are_bounded() {
         "{{ range 2000000 }}{{ $_ := regexMatch \"(a*)*(a|aa)*b$\" (repeat 30 \"a\") }}{{ end }}",
         "more than 2000000 steps",
     );
+    // A large expression looks at every byte a hundred thousand times.
+    refuses(
+        "{{ regexMatch \"(\\\\pL{100}|[^x]{300}){3}z\" (repeat 4000000 \"a\") }}",
+        "too long for so large a regular expression",
+    );
     let nested = format!("{}a{}", "(".repeat(2000), ")".repeat(2000));
     refuses(&format!("{{{{ mustRegexMatch \"{nested}\" \"a\" }}}}"), "error parsing regexp");
+}
+
+/// A world in which nobody waits for the result.
+struct NobodyWaits;
+
+impl helm::Facts for NobodyWaits {
+    fn now(&self) -> i128 {
+        0
+    }
+
+    fn random(&self, buffer: &mut [u8]) {
+        buffer.fill(0);
+    }
+
+    fn is_over(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_render_ends_when_nobody_waits_for_it() {
+    for template in [
+        "{{ range 1000000000 }}{{ end }}",
+        "{{ define \"r\" }}{{ range 2 }}{{ include \"r\" $ }}{{ end }}{{ end }}{{ include \"r\" . }}",
+        // Few calls, each with much to do.
+        "{{ $t := repeat 2000000 \"a\" }}{{ range 1000 }}{{ $_ := sha256sum $t }}{{ end }}",
+        "{{ range 1000 }}{{ $_ := genPrivateKey \"rsa\" }}{{ end }}",
+        "{{ range 1000 }}{{ $_ := bcrypt \"a\" }}{{ end }}",
+        // Every search goes on to the end of the text.
+        "{{ $_ := regexFindAll \"a*b|a\" (repeat 200000 \"a\") -1 }}",
+        "{{ $_ := regexReplaceAll \"a*b|a\" (repeat 200000 \"a\") \"c\" }}",
+        "{{ $_ := regexSplit \"a*b|a\" (repeat 200000 \"a\") -1 }}",
+    ] {
+        let loaded = Chart::load(&chart(template)).expect("the chart itself is well-formed");
+        let error = helm::template(&loaded, &Options::new("rel", "default"), &NobodyWaits);
+        let error = error.expect_err("must end").to_string();
+        assert!(error.contains("template takes too long"), "{template}: {error}");
+    }
 }
 
 #[test]

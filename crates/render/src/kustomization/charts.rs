@@ -28,6 +28,7 @@ impl Helm for Charts<'_> {
             repository: chart.repository.clone(),
             name: chart.name.clone(),
             version: version.to_owned(),
+            pass_credentials: false,
         };
         let archive = self.outside.chart(&address).map_err(|error| HelmError(error.to_string()))?;
         let files = helm::unpack(&archive, helm::ArchiveLimits::default()).map_err(in_words)?;

@@ -311,6 +311,7 @@ impl<'t> State<'t, '_> {
             let parameter = function.parameter(operands.len());
             arguments.push(self.validate(piped, parameter)?);
         }
+        self.charge(arguments.iter().map(work).sum())?;
         let mut call = Call { run: self.run, templates: self.templates };
         let result = if crate::builtin::is_call(function) {
             let callee = operands.first().map(ToString::to_string).unwrap_or_default();
@@ -445,5 +446,13 @@ impl<'t> State<'t, '_> {
                     .error(format_args!("wrong type for value; expected {expected}; got {got}")))
             }
         }
+    }
+}
+
+/// What reading an argument costs at least, so that the work on large texts counts too.
+fn work(argument: &Value) -> usize {
+    match argument {
+        Value::String(text) | Value::Bytes(text) => text.len() / 256,
+        _ => 0,
     }
 }

@@ -76,6 +76,9 @@ impl<'a> Printer<'a> {
     fn list(&mut self, list: &List, verb: char, depth: usize) {
         let (open, separator, close) = if self.flags.go_syntax {
             self.write(&Value::List(list.clone()).type_name());
+            if list.is_nil() {
+                return self.write("(nil)");
+            }
             ("{", ", ", "}")
         } else {
             ("[", " ", "]")
@@ -93,6 +96,9 @@ impl<'a> Printer<'a> {
     fn map(&mut self, map: &Map, verb: char, depth: usize) {
         let (separator, close) = if self.flags.go_syntax {
             self.write(map.class().type_name());
+            if map.is_nil() {
+                return self.write("(nil)");
+            }
             self.write("{");
             (", ", "}")
         } else {

@@ -84,15 +84,19 @@ fn last(arguments: &[Value]) -> Result<Value, Error> {
     Ok(list.last().cloned().unwrap_or(Value::Nil))
 }
 
+/// What Go returns where it made no list at all.
+fn nil_list() -> Value {
+    Value::List(List::nil(ElementType::Any))
+}
+
 fn rest(arguments: &[Value]) -> Result<Value, Error> {
     let list = items(&arguments[0], "Cannot find rest on type")?;
-    Ok(Value::list(list.get(1..).unwrap_or_default().to_vec()))
+    Ok(list.get(1..).map_or_else(nil_list, |rest| Value::list(rest.to_vec())))
 }
 
 fn initial(arguments: &[Value]) -> Result<Value, Error> {
     let mut list = items(&arguments[0], "Cannot find initial on type")?;
-    list.pop();
-    Ok(Value::list(list))
+    Ok(if list.pop().is_none() { nil_list() } else { Value::list(list) })
 }
 
 fn reverse(arguments: &[Value]) -> Result<Value, Error> {
@@ -163,7 +167,7 @@ fn concat(arguments: &[Value]) -> Result<Value, Error> {
         };
         out.extend(elements(argument).ok_or_else(complaint)?);
     }
-    Ok(Value::list(out))
+    Ok(Value::List(List::grown(ElementType::Any, out)))
 }
 
 fn chunk(arguments: &[Value]) -> Result<Value, Error> {

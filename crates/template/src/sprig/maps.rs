@@ -18,7 +18,7 @@ pub(super) fn register(functions: &mut Functions) {
                 Ok(map(&a[0]).get(bytes(&a[1])).unwrap_or_else(|| Value::string("")))
             }),
             ("set", &[Map, String, Any], |call, a| {
-                let target = map(&a[0]);
+                let target = made(&a[0])?;
                 call.note_stored(&target, &a[2]);
                 target.set(string_value(&a[1]), a[2].clone());
                 Ok(a[0].clone())
@@ -59,6 +59,15 @@ pub(super) fn register(functions: &mut Functions) {
     );
 }
 
+/// The dictionary to put something into.
+fn made(value: &Value) -> Result<Map, Error> {
+    let map = map(value);
+    if map.is_nil() {
+        return Err(Error::function("assignment to entry in nil map"));
+    }
+    Ok(map)
+}
+
 fn dict(arguments: &[Value]) -> Value {
     let entries = arguments.chunks(2).map(|pair| {
         let value = pair.get(1).cloned().unwrap_or_else(|| Value::string(""));
@@ -81,11 +90,15 @@ fn filtered(arguments: &[Value], keep: bool) -> Value {
 }
 
 fn merge_all(call: &mut Call<'_>, arguments: &[Value], overwrite: bool) -> Result<Value, Error> {
-    let target = map(&arguments[0]);
+    let mut target = map(&arguments[0]);
     for source in &arguments[1..] {
-        merge(call, &target, &map(source), overwrite, 0)?;
+        let source = map(source);
+        if target.is_nil() && !source.is_nil() {
+            target = Map::new::<Text>([]);
+        }
+        merge(call, &target, &source, overwrite, 0)?;
     }
-    Ok(arguments[0].clone())
+    Ok(Value::Map(target))
 }
 
 /// mergo's merge of maps: what the target lacks or has empty is taken from the source, by reference;
@@ -115,7 +128,9 @@ fn merge(
         }
         let present = target.get(key.as_bytes());
         if let (Value::Map(from), Some(Value::Map(into))) = (&value, &present) {
-            merge(call, into, from, overwrite, depth + 1)?;
+            if !into.is_nil() {
+                merge(call, into, from, overwrite, depth + 1)?;
+            }
             if into.entries().is_empty() {
                 target.set(key, value);
             }
@@ -180,6 +195,7 @@ fn deep_copy(call: &Call<'_>, value: &Value, depth: usize) -> Result<Value, Erro
         return Err(Error::limit("value to copy is nested too deeply"));
     }
     Ok(match value {
+        value if value.is_or_holds_nil() => value.clone(),
         Value::Map(map) => {
             let mut copied = Vec::new();
             for (key, item) in map.entries().iter() {

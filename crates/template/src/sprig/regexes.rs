@@ -8,13 +8,13 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use regex::bytes::{Regex, RegexBuilder};
+use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use super::add_fixed;
 use crate::arguments::{bytes, int, text};
 use crate::call::{Call, Functions, Parameter};
 use crate::error::Error;
-use crate::value::Value;
+use crate::value::{ElementType, List, Value};
 
 pub(super) fn register(functions: &mut Functions) {
     use Parameter::{Int, String};
@@ -22,11 +22,9 @@ pub(super) fn register(functions: &mut Functions) {
         functions,
         &[
             ("regexMatch", &[String, String], |call, a| {
-                Ok(Value::Bool(compiled(call, &a[0], "").is_ok_and(|r| r.is_match(bytes(&a[1])))))
+                Ok(Value::Bool(Error::swallow(is_match(call, a), |_| false)?))
             }),
-            ("mustRegexMatch", &[String, String], |call, a| {
-                Ok(Value::Bool(compiled(call, &a[0], "")?.is_match(bytes(&a[1]))))
-            }),
+            ("mustRegexMatch", &[String, String], |call, a| Ok(Value::Bool(is_match(call, a)?))),
             ("regexFindAll", &[String, String, Int], |call, a| find_all(call, a, PANIC)),
             ("mustRegexFindAll", &[String, String, Int], |call, a| find_all(call, a, "")),
             ("regexFind", &[String, String], |call, a| find(call, a, PANIC)),
@@ -51,18 +49,49 @@ const PANIC: &str = "regexp: Compile(";
 
 /// Compiled expressions of one run: charts use the same few over and over.
 #[derive(Default)]
-pub(crate) struct Regexes(RefCell<BTreeMap<Vec<u8>, Rc<Regex>>>);
+pub(crate) struct Regexes(RefCell<BTreeMap<Vec<u8>, Compiled>>);
+
+#[derive(Clone)]
+struct Compiled {
+    regex: Rc<Regex>,
+    /// The first of [`SIZES`] that it fits into.
+    size: usize,
+}
+
+/// Bytes of a compiled expression. Most are small.
+const SIZES: [usize; 3] = [16 << 10, 256 << 10, 4 << 20];
+
+/// A search takes at most as many steps as the text has bytes times the parts of the expression:
+/// some seconds at this product of both sizes in bytes.
+const MAX_WORK: usize = 1 << 38;
 
 const MAX_KEPT: usize = 200;
 
-fn compiled(call: &Call<'_>, pattern: &Value, panic: &str) -> Result<Rc<Regex>, Error> {
-    let cache = &call.run.regexes.0;
-    if let Some(regex) = cache.borrow().get(bytes(pattern)) {
-        return Ok(Rc::clone(regex));
+fn is_match(call: &Call<'_>, arguments: &[Value]) -> Result<bool, Error> {
+    Ok(compiled(call, arguments, "")?.is_match(bytes(&arguments[1])))
+}
+
+/// The expression that is the first argument, if the text that is the second one is not too long
+/// for it.
+fn compiled(call: &Call<'_>, arguments: &[Value], panic: &str) -> Result<Rc<Regex>, Error> {
+    let known = call.run.regexes.0.borrow().get(bytes(&arguments[0])).cloned();
+    let Compiled { regex, size } = match known {
+        Some(compiled) => compiled,
+        None => compile_for(call, &arguments[0], panic)?,
+    };
+    let length = bytes(&arguments[1]).len();
+    if length.saturating_mul(size) > MAX_WORK {
+        return Err(Error::limit(format!(
+            "text of {length} bytes is too long for so large a regular expression"
+        )));
     }
+    Ok(regex)
+}
+
+fn compile_for(call: &Call<'_>, pattern: &Value, panic: &str) -> Result<Compiled, Error> {
     call.charge(1000 + 10 * bytes(pattern).len())?;
     let source = text(pattern);
-    let regex = compile(&source).map_err(|problem| {
+    let compiled = compile(&source).map_err(|problem| {
         let message = format!("error parsing regexp: {problem}");
         if panic.is_empty() {
             return Error::function(message);
@@ -74,74 +103,108 @@ fn compiled(call: &Call<'_>, pattern: &Value, panic: &str) -> Result<Rc<Regex>, 
         };
         Error::function(format!("{panic}{shown}): {message}"))
     })?;
-    let regex = Rc::new(regex);
-    let mut cache = cache.borrow_mut();
+    let mut cache = call.run.regexes.0.borrow_mut();
     if cache.len() >= MAX_KEPT {
         cache.clear();
     }
-    cache.insert(bytes(pattern).to_vec(), Rc::clone(&regex));
-    Ok(regex)
+    cache.insert(bytes(pattern).to_vec(), compiled.clone());
+    Ok(compiled)
 }
 
-fn compile(source: &str) -> Result<Regex, String> {
+fn compile(source: &str) -> Result<Compiled, String> {
     let translated = translate(source)?;
-    RegexBuilder::new(&translated)
-        .size_limit(4 << 20)
-        .dfa_size_limit(4 << 20)
-        .nest_limit(250)
-        .build()
-        .map_err(|error| match error {
-            regex::Error::CompiledTooBig(_) => format!("expression too large: `{source}`"),
-            _ => format!("invalid or unsupported syntax: `{source}`"),
-        })
+    for size in SIZES {
+        let mut builder = RegexBuilder::new(&translated);
+        match builder.size_limit(size).dfa_size_limit(4 << 20).nest_limit(250).build() {
+            Ok(regex) => return Ok(Compiled { regex: Rc::new(regex), size }),
+            Err(regex::Error::CompiledTooBig(_)) => {}
+            Err(_) => return Err(format!("invalid or unsupported syntax: `{source}`")),
+        }
+    }
+    Err(format!("expression too large: `{source}`"))
 }
 
-fn found(regex: &Regex, whole: &[u8], limit: i64) -> Vec<(usize, usize)> {
+fn found(
+    call: &Call<'_>,
+    regex: &Regex,
+    whole: &[u8],
+    limit: i64,
+) -> Result<Vec<(usize, usize)>, Error> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    regex.find_iter(whole).take(limit).map(|m| (m.start(), m.end())).collect()
+    let matches = regex.find_iter(whole).take(limit).map(|found| {
+        call.charge(work_of_a_match(whole))?;
+        Ok((found.start(), found.end()))
+    });
+    matches.collect()
+}
+
+/// To find a match, a search may look at all that follows.
+fn work_of_a_match(whole: &[u8]) -> usize {
+    1 + whole.len() / (1 << 12)
 }
 
 fn find_all(call: &mut Call<'_>, arguments: &[Value], panic: &str) -> Result<Value, Error> {
-    let regex = compiled(call, &arguments[0], panic)?;
+    let regex = compiled(call, arguments, panic)?;
     let whole = bytes(&arguments[1]);
-    let matches = found(&regex, whole, int(&arguments[2]));
-    Ok(Value::strings(matches.into_iter().map(|(start, end)| &whole[start..end])))
+    let matches = found(call, &regex, whole, int(&arguments[2]))?;
+    let texts = matches.into_iter().map(|(start, end)| Value::string(&whole[start..end]));
+    Ok(Value::List(List::grown(ElementType::String, texts.collect())))
 }
 
 fn find(call: &mut Call<'_>, arguments: &[Value], panic: &str) -> Result<Value, Error> {
-    let regex = compiled(call, &arguments[0], panic)?;
+    let regex = compiled(call, arguments, panic)?;
     let first = regex.find(bytes(&arguments[1]));
     Ok(Value::string(first.map_or(&b""[..], |m| m.as_bytes())))
 }
 
 fn replace(call: &mut Call<'_>, arguments: &[Value], panic: &str) -> Result<Value, Error> {
-    let regex = compiled(call, &arguments[0], panic)?;
+    let regex = compiled(call, arguments, panic)?;
     let (whole, with) = (bytes(&arguments[1]), bytes(&arguments[2]));
     call.check_size(with.len().saturating_mul(whole.len() + 1) / 8)?;
-    Ok(Value::string(regex.replace_all(whole, with).into_owned()))
+    replaced(call, &regex, whole, |captures, out| captures.expand(with, out))
+}
+
+/// The text with what `put` writes in the place of every match.
+fn replaced(
+    call: &Call<'_>,
+    regex: &Regex,
+    whole: &[u8],
+    put: impl Fn(&Captures<'_>, &mut Vec<u8>),
+) -> Result<Value, Error> {
+    let mut out = Vec::new();
+    let mut end = 0;
+    for captures in regex.captures_iter(whole) {
+        call.charge(work_of_a_match(whole))?;
+        call.check_size(out.len())?;
+        let matched = captures.get_match();
+        out.extend_from_slice(&whole[end..matched.start()]);
+        put(&captures, &mut out);
+        end = matched.end();
+    }
+    out.extend_from_slice(&whole[end..]);
+    Ok(Value::string(out))
 }
 
 fn replace_literal(call: &mut Call<'_>, arguments: &[Value], panic: &str) -> Result<Value, Error> {
-    let regex = compiled(call, &arguments[0], panic)?;
+    let regex = compiled(call, arguments, panic)?;
     let (whole, with) = (bytes(&arguments[1]), bytes(&arguments[2]));
     call.check_size(with.len().saturating_mul(whole.len() + 1) / 8)?;
-    let replaced = regex.replace_all(whole, regex::bytes::NoExpand(with));
-    Ok(Value::string(replaced.into_owned()))
+    replaced(call, &regex, whole, |_, out| out.extend_from_slice(with))
 }
 
 fn split(call: &mut Call<'_>, arguments: &[Value], panic: &str) -> Result<Value, Error> {
-    let regex = compiled(call, &arguments[0], panic)?;
+    let regex = compiled(call, arguments, panic)?;
     let whole = bytes(&arguments[1]);
     let limit = int(&arguments[2]);
     if limit == 0 {
-        return Ok(Value::strings::<&str>([]));
+        return Ok(Value::List(List::nil(ElementType::String)));
     }
     if whole.is_empty() && !bytes(&arguments[0]).is_empty() {
         return Ok(Value::strings([""]));
     }
     let mut parts: Vec<&[u8]> = Vec::new();
     let (mut begin, mut end) = (0, 0);
-    for (start, stop) in found(&regex, whole, limit) {
+    for (start, stop) in found(call, &regex, whole, limit)? {
         if limit > 0 && parts.len() as i64 == limit - 1 {
             break;
         }
@@ -473,7 +536,7 @@ mod tests {
 
     #[track_caller]
     fn check(pattern: &str, whole: &str, expect: Option<&str>) {
-        let regex = compile(pattern).expect("must compile");
+        let regex = compile(pattern).expect("must compile").regex;
         let first = regex.find(whole.as_bytes());
         let first = first.map(|m| String::from_utf8_lossy(m.as_bytes()).into_owned());
         assert_eq!(first.as_deref(), expect, "{pattern}");
@@ -508,7 +571,7 @@ mod tests {
             ("a{1001}", "invalid repeat count: `{1001}`"),
             ("(?=a)", "invalid or unsupported Perl syntax: `(?=`"),
         ] {
-            assert_eq!(compile(pattern).map(|_| ()), Err(expect.into()), "{pattern}");
+            assert_eq!(compile(pattern).map(drop), Err(expect.into()), "{pattern}");
         }
     }
 }

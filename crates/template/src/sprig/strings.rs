@@ -8,7 +8,7 @@ use crate::call::{Call, Functions, Parameter};
 use crate::error::Error;
 use crate::print;
 use crate::strconv::quote;
-use crate::value::{MapClass, Text, Value};
+use crate::value::{ElementType, MapClass, Text, Value};
 
 pub(super) fn register(functions: &mut Functions) {
     use Parameter::{Any, Int, String};
@@ -70,7 +70,7 @@ pub(super) fn register(functions: &mut Functions) {
             ("splitList", &[String, String], |_, a| {
                 Ok(Value::strings(split(bytes(&a[1]), bytes(&a[0]), -1)))
             }),
-            ("toStrings", &[Any], |_, a| Ok(Value::strings(strings_of(&a[0])))),
+            ("toStrings", &[Any], |_, a| Ok(to_strings(&a[0]))),
             ("join", &[String, Any], join),
             ("sortAlpha", &[Any], |_, a| Ok(sort_alpha(&a[0]))),
             ("shuffle", &[String], shuffle),
@@ -113,6 +113,14 @@ pub(super) fn strings_of(value: &Value) -> Vec<Text> {
             bytes.as_bytes().iter().map(|byte| Text::from(byte.to_string())).collect()
         }
         other => vec![string_value(other)],
+    }
+}
+
+/// A slice of strings is itself.
+fn to_strings(value: &Value) -> Value {
+    match value {
+        Value::List(list) if list.is_plain(ElementType::String) => value.clone(),
+        other => Value::strings(strings_of(other)),
     }
 }
 
@@ -330,7 +338,14 @@ fn join(call: &mut Call<'_>, arguments: &[Value]) -> Result<Value, Error> {
     Ok(Value::string(parts.join(separator)))
 }
 
+/// Go sorts a slice of strings where it is, and every other slice in a copy.
 fn sort_alpha(value: &Value) -> Value {
+    if let Value::List(list) = value
+        && list.is_plain(ElementType::String)
+    {
+        list.sort_texts();
+        return value.clone();
+    }
     let mut strings = strings_of(value);
     if matches!(value, Value::List(_) | Value::Bytes(_)) {
         strings.sort();
