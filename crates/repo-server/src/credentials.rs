@@ -186,7 +186,18 @@ impl CredentialBook {
         own.chain(&self.repositories)
     }
 
+    /// A submodule as it is reached: with its own credentials, or where it has
+    /// none and lies on the same server, with those of the repository it is a part of.
+    /// Argo CD sends those to whatever server a `.gitmodules` names.
+    pub(crate) fn as_submodule(&self, url: &RepoUrl, parent: &RepoUrl) -> RepoUrl {
+        let is_known = self.for_repo(url).credentials.identify();
+        if is_known || !url.is_served_with(parent) { url.clone() } else { url.as_part_of(parent) }
+    }
+
     pub(crate) fn for_repo(&self, url: &RepoUrl) -> Trust {
+        if let Some(parent) = url.parent() {
+            return self.for_repo(&parent);
+        }
         let place = url.place();
         let own = self.known(url).find(|(it, _)| RepoUrl::new(it).place() == place);
         let own = own.map(|(_, it)| it.clone()).unwrap_or_default();
@@ -297,6 +308,33 @@ mod tests {
             ],
             ..CredentialBook::default()
         }
+    }
+
+    #[test]
+    fn a_submodule_on_the_same_server_is_reached_with_the_credentials_of_its_parent() {
+        let book = CredentialBook {
+            repositories: vec![
+                ("https://git.local/org/parent.git".to_owned(), password("parent's")),
+                ("https://git.local/org/own".to_owned(), password("own")),
+            ],
+            ..CredentialBook::default()
+        };
+        let parent = RepoUrl::new("https://git.local/org/parent.git");
+        for (url, expect) in [
+            ("https://git.local/org/part.git", "parent's"),
+            ("https://git.local:443/org/part.git", "parent's"),
+            ("https://git.local/org/own.git", "own"),
+            ("https://git.local:8443/org/part.git", ""),
+            ("http://git.local/org/part.git", ""),
+            ("https://git.local.example.org/org/part.git", ""),
+        ] {
+            let part = book.as_submodule(&RepoUrl::new(url), &parent);
+            assert_eq!(book.for_repo(&part).credentials.password, expect, "{url}");
+        }
+        let part = book.as_submodule(&RepoUrl::new("https://git.local/org/part"), &parent);
+        let nested = book.as_submodule(&RepoUrl::new("https://git.local/org/nested"), &part);
+        assert_eq!(book.for_repo(&nested).credentials.password, "parent's");
+        assert_ne!(part.identity(), RepoUrl::new("https://git.local/org/part").identity());
     }
 
     #[track_caller]

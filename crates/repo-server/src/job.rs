@@ -319,8 +319,10 @@ fn open<T>(
         return Err(FetchError::TooManySubmodules { repo: url.clone() });
     }
     let mut modules = BTreeMap::new();
-    for Submodule { path, url, commit } in submodules {
-        let url = inner.book.current().seen_by(project, &url);
+    for submodule in submodules {
+        let Submodule { path, commit, url: part } = submodule;
+        let book = inner.book.current();
+        let url = book.as_submodule(&book.seen_by(project, &part), url);
         let at = At { repository: inner.repository(&url), commit };
         match open(inner, &at, project, nested - 1)? {
             Ok(module) => modules.insert(path, module.tree),

@@ -13,6 +13,9 @@ pub struct RepoUrl {
     /// The project whose own credentials are used; empty when it has none for
     /// this address. What they brought here is not for other projects.
     project: String,
+    /// The repository that this one is a submodule of, if it is reached with
+    /// that one's credentials; empty otherwise.
+    parent: String,
 }
 
 impl RepoUrl {
@@ -20,12 +23,38 @@ impl RepoUrl {
     /// no part of it.
     #[must_use]
     pub fn new(text: &str) -> Self {
-        Self { text: text.trim().to_owned(), project: String::new() }
+        Self { text: text.trim().to_owned(), project: String::new(), parent: String::new() }
     }
 
     /// The same address, reached with the project's own credentials.
     pub(crate) fn of_project(&self, project: &str) -> Self {
-        Self { text: self.text.clone(), project: project.to_owned() }
+        Self { project: project.to_owned(), ..self.clone() }
+    }
+
+    /// The same address, reached with the credentials of the repository that it
+    /// is a submodule of.
+    pub(crate) fn as_part_of(&self, parent: &Self) -> Self {
+        let parent = if parent.parent.is_empty() { &parent.text } else { &parent.parent };
+        Self { parent: parent.clone(), ..self.clone() }
+    }
+
+    /// The repository whose credentials are used, if they are not its own.
+    pub(crate) fn parent(&self) -> Option<Self> {
+        let parent = self.with_text(self.parent.clone());
+        (!self.parent.is_empty()).then_some(Self { parent: String::new(), ..parent })
+    }
+
+    /// Would what is said to one be said to the same server as what is said to
+    /// the other?
+    pub(crate) fn is_served_with(&self, other: &Self) -> bool {
+        let server = |it: &Self| {
+            let place = it.place();
+            let (scheme, rest) = place.split_once("://")?;
+            let authority = rest.split('/').next()?;
+            let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+            Some(format!("{scheme}://{host}"))
+        };
+        server(self).is_some() && server(self) == server(other)
     }
 
     /// The project whose own credentials are used.
@@ -34,7 +63,7 @@ impl RepoUrl {
     }
 
     fn with_text(&self, text: String) -> Self {
-        Self { text, project: self.project.clone() }
+        Self { text, ..self.clone() }
     }
 
     /// The address to connect to, credentials and all. Never for showing.
@@ -68,10 +97,11 @@ impl RepoUrl {
     /// What makes two repositories the same to us: where they are, and with
     /// whose credentials.
     pub(crate) fn identity(&self) -> String {
-        match self.project.as_str() {
-            "" => self.place(),
+        match (self.project.as_str(), self.parent()) {
+            ("", None) => self.place(),
             // No address holds a line feed.
-            project => format!("{}\n{project}", self.place()),
+            (project, None) => format!("{}\n{project}", self.place()),
+            (project, Some(parent)) => format!("{}\n{project}\n{}", self.place(), parent.place()),
         }
     }
 

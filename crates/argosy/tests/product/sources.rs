@@ -236,9 +236,10 @@ async fn an_unsigned_commit_is_compared_and_told_but_not_deployed() {
     app["spec"]["project"] = json!("signed");
     it.create(&app).await;
     let told = |app: &api::Application| {
-        app.status.conditions.iter().any(|it| {
-            it.type_ == "ComparisonError" && it.message.contains(": unsigned (key_id=)")
-        })
+        app.status
+            .conditions
+            .iter()
+            .any(|it| it.type_ == "ComparisonError" && it.message.contains(": unsigned (key_id=)"))
     };
     let seen = it.until("compared and told", |app| app.status.sync.status == "OutOfSync").await;
     assert!(told(&seen), "{:?}", seen.status.conditions);
