@@ -114,9 +114,9 @@ impl Reader<'_> {
         match self.map.get(field)? {
             Json::Null => None,
             Json::Object(entries) => {
-                let texts = entries.iter().filter_map(|(key, value)| {
-                    Some((key.clone(), yaml::string_of(value)?))
-                });
+                let texts = entries
+                    .iter()
+                    .filter_map(|(key, value)| Some((key.clone(), yaml::string_of(value)?)));
                 Some(texts.collect())
             }
             value => {
