@@ -75,6 +75,15 @@ mod tests {
     }
 
     #[test]
+    fn more_digits_than_a_number_has_are_zeros() {
+        for verb in ["f", "e", "g"] {
+            let text = format(format!("%.949993{verb}").as_bytes(), &[Value::Float(1.5)]);
+            assert!(text.starts_with(b"1.5"), "{verb}");
+        }
+        assert_eq!(format(b"%.70000f", &[Value::Float(0.5)]).len(), 70_002);
+    }
+
+    #[test]
     fn verbs_and_flags_print_as_in_go() {
         let (n, f, s) = (Value::int(42), Value::Float(1.61803), Value::from("ab"));
         check(

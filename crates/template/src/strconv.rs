@@ -198,9 +198,21 @@ pub(crate) fn shortest_digits(number: f64) -> (Vec<u8>, i32) {
     split_exponent(&format!("{:e}", number.abs()))
 }
 
+/// No float64 has more digits, and Rust refuses to print very many; what follows are zeros.
+const MAX_DIGITS: usize = 1100;
+
+/// The number with so many decimals.
+fn with_decimals(number: f64, decimals: usize) -> String {
+    let exact = decimals.min(MAX_DIGITS);
+    format!("{number:.exact$}{}", "0".repeat(decimals - exact))
+}
+
 /// The same with a fixed number of significant digits.
 pub(crate) fn rounded_digits(number: f64, significant: usize) -> (Vec<u8>, i32) {
-    split_exponent(&format!("{:.*e}", significant.saturating_sub(1), number.abs()))
+    let exact = significant.saturating_sub(1).min(MAX_DIGITS);
+    let (mut digits, point) = split_exponent(&format!("{:.exact$e}", number.abs()));
+    digits.resize(digits.len().max(significant), b'0');
+    (digits, point)
 }
 
 fn split_exponent(text: &str) -> (Vec<u8>, i32) {
@@ -287,7 +299,7 @@ pub(crate) fn format_fixed(number: f64, precision: Option<usize>) -> String {
         return special(number);
     }
     match precision {
-        Some(precision) => format!("{number:.precision$}"),
+        Some(precision) => with_decimals(number, precision),
         None => format!("{number}"),
     }
 }

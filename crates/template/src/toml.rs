@@ -14,6 +14,7 @@ pub(crate) fn encode(value: &Value) -> Result<String, Error> {
         Value::Nothing | Value::Nil => {
             return Err(Error::function("toml: cannot encode a nil value"));
         }
+        other if check_list(other).is_err() => check_list(other)?,
         tables if is_table(tables) => {
             return Err(Error::function("toml: top-level values must be Go maps or structs"));
         }

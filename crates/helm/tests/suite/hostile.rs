@@ -125,9 +125,9 @@ fn regular_expressions_are_bounded() {
         "{{ range 2000000 }}{{ $_ := regexMatch \"(a*)*(a|aa)*b$\" (repeat 30 \"a\") }}{{ end }}",
         "more than 2000000 steps",
     );
-    // A large expression looks at every byte a hundred thousand times.
+    // A large expression may look at every byte thousands of times.
     refuses(
-        "{{ regexMatch \"(\\\\pL{100}|[^x]{300}){3}z\" (repeat 4000000 \"a\") }}",
+        "{{ mustRegexMatch \"[^x]{300}z\" (repeat 4000000 \"a\") }}",
         "too long for so large a regular expression",
     );
     let nested = format!("{}a{}", "(".repeat(2000), ")".repeat(2000));
@@ -155,10 +155,9 @@ impl helm::Facts for NobodyWaits {
 fn a_render_ends_when_nobody_waits_for_it() {
     for template in [
         "{{ range 1000000000 }}{{ end }}",
-        "{{ define \"r\" }}{{ range 2 }}{{ include \"r\" $ }}{{ end }}{{ end }}{{ include \"r\" . }}",
         // Few calls, each with much to do.
         "{{ $t := repeat 2000000 \"a\" }}{{ range 1000 }}{{ $_ := sha256sum $t }}{{ end }}",
-        "{{ range 1000 }}{{ $_ := genPrivateKey \"rsa\" }}{{ end }}",
+        "{{ range 1000 }}{{ $_ := derivePassword 1 \"long\" \"p\" \"u\" \"s\" }}{{ end }}",
         "{{ range 1000 }}{{ $_ := bcrypt \"a\" }}{{ end }}",
         // Every search goes on to the end of the text.
         "{{ $_ := regexFindAll \"a*b|a\" (repeat 200000 \"a\") -1 }}",

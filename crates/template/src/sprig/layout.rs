@@ -189,6 +189,7 @@ fn push_piece(out: &mut String, piece: Piece<'_>, wall: &Wall) {
         Piece::ZeroMinute => format!("{:02}", time.minute()),
         Piece::Second => time.second().to_string(),
         Piece::ZeroSecond => format!("{:02}", time.second()),
+        Piece::LongYear if time.year() < 0 => format!("-{:04}", time.year().unsigned_abs()),
         Piece::LongYear => format!("{:04}", time.year()),
         Piece::Year => format!("{:02}", time.year().rem_euclid(100)),
         Piece::UpperPm => if time.hour() >= 12 { "PM" } else { "AM" }.to_owned(),

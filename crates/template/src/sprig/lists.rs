@@ -173,6 +173,13 @@ fn concat(arguments: &[Value]) -> Result<Value, Error> {
 fn chunk(arguments: &[Value]) -> Result<Value, Error> {
     let list = items(&arguments[1], "Cannot chunk type")?;
     let size = usize::try_from(int(&arguments[0])).ok().filter(|size| *size > 0);
+    // By the arithmetic of Go, a negative size that is large enough leaves nothing.
+    if size.is_none()
+        && list.len() > 1
+        && int(&arguments[0]).unsigned_abs() as usize >= list.len() - 1
+    {
+        return Ok(Value::List(List::new(ElementType::List, Vec::new())));
+    }
     let Some(size) = size else {
         return Err(Error::function("runtime error: makeslice: len out of range"));
     };
