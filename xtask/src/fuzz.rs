@@ -29,6 +29,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     }
     let explorer = build()?;
     let found = root().join("fuzz/found");
+    let mut broken = Vec::new();
     for name in known.iter().filter(|it| wanted.is_empty() || wanted.contains(it)) {
         let discoveries = found.join(name);
         std::fs::create_dir_all(&discoveries)
@@ -42,7 +43,15 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
             .arg(format!("-artifact_prefix={}/broken-{name}-", found.display()))
             .args(["-timeout=10", "-rss_limit_mb=2048", "-max_len=4096", "-verbosity=0"])
             .arg("-print_final_stats=1");
-        stage(&format!("fuzz {name}"), &mut explorer)?;
+        // What one target finds is no reason to leave the others alone.
+        if let Err(error) = stage(&format!("fuzz {name}"), &mut explorer) {
+            eprintln!("{error:#}");
+            broken.push(name.as_str());
+        }
+    }
+    if !broken.is_empty() {
+        let found = found.display();
+        bail!("broken: {}; the inputs that did it are {found}/broken-*", broken.join(", "));
     }
     Ok(())
 }

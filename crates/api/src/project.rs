@@ -11,7 +11,9 @@ pub use integrity::{
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use crate::application::ApplicationDestination;
 use crate::go;
@@ -19,24 +21,53 @@ use crate::meta::{GroupKind, ObjectMeta};
 use crate::resource::resource;
 
 /// A fence around applications.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AppProject {
     /// `argoproj.io/v1alpha1`, or empty in answers of the API, as in Argo CD.
-    #[serde(deserialize_with = "go::value", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub api_version: String,
     /// `AppProject`, or empty in answers of the API.
-    #[serde(deserialize_with = "go::value", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub kind: String,
     /// Name, namespace, labels, annotations, finalizers.
-    #[serde(deserialize_with = "go::value")]
     pub metadata: ObjectMeta,
     /// The rules.
-    #[serde(deserialize_with = "go::value")]
     pub spec: AppProjectSpec,
     /// What tokens there are.
-    #[serde(deserialize_with = "go::value", skip_serializing_if = "go::never")]
+    #[serde(skip_serializing_if = "go::never")]
     pub status: AppProjectStatus,
+    /// Was `namespaceResourceWhitelist` written as an empty list? Then no namespaced
+    /// kind may be deployed, where a list that is absent permits all. Only the stored
+    /// resource can tell: messages and answers of the API leave empty lists out.
+    #[serde(skip)]
+    pub permits_no_namespaced_kind: bool,
+}
+
+/// A project as it is stored, before its spec is read.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Written {
+    #[serde(deserialize_with = "go::value")]
+    api_version: String,
+    #[serde(deserialize_with = "go::value")]
+    kind: String,
+    #[serde(deserialize_with = "go::value")]
+    metadata: ObjectMeta,
+    spec: Value,
+    #[serde(deserialize_with = "go::value")]
+    status: AppProjectStatus,
+}
+
+impl<'de> Deserialize<'de> for AppProject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Written { api_version, kind, metadata, spec, status } =
+            Written::deserialize(deserializer)?;
+        let allowed = spec.get("namespaceResourceWhitelist");
+        let permits_no_namespaced_kind = allowed.is_some_and(|it| *it == Value::Array(Vec::new()));
+        let spec = Option::deserialize(spec).map_err(D::Error::custom)?.unwrap_or_default();
+        Ok(Self { api_version, kind, metadata, spec, status, permits_no_namespaced_kind })
+    }
 }
 
 resource!(AppProject, values { 1: metadata, 2: spec, 3: status }, pointers {});

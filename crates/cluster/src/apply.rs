@@ -121,6 +121,16 @@ pub enum ApplyError {
         /// The field that is missing.
         field: &'static str,
     },
+    /// No patch can be made that leaves alone what others put into the lists of the object.
+    #[error(
+        "cannot make a patch of {key}: {source}; give the element what it lacks, or sync with Replace=true or ServerSideApply=true"
+    )]
+    NoPatch {
+        /// The object.
+        key: ResourceKey,
+        /// Why.
+        source: object::patch::strategic::PatchError,
+    },
     /// Our user may not do this. The server's message says who may not do what.
     #[error("not allowed to apply {key}: {refusal}")]
     Forbidden {
@@ -204,6 +214,7 @@ impl ApplyError {
             | Self::Conflict { .. }
             | Self::StillThere { .. } => Disposition::WaitForChange,
             Self::Incomplete { .. }
+            | Self::NoPatch { .. }
             | Self::Forbidden { .. }
             | Self::Unauthorized { .. }
             | Self::Invalid { .. } => Disposition::WaitForUser,

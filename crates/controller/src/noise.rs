@@ -14,19 +14,18 @@ use crate::settings::Settings;
 /// How to tell, by the settings of the moment.
 pub(crate) struct Noise<'s> {
     /// None where every change is a reason to look.
-    ignoring: Option<Ignoring>,
+    ignoring: Option<&'s Ignoring>,
     rules: KindRules<'s>,
 }
 
 impl<'s> Noise<'s> {
     pub(crate) fn of(settings: &'s Settings, now: Timestamp) -> Self {
-        let (ignoring, _) = settings.ignored_updates();
-        Self { ignoring, rules: KindRules { settings, now } }
+        Self { ignoring: settings.ignored_updates(), rules: KindRules { settings, now } }
     }
 
     /// Is this no reason to look?
     pub(crate) fn is(&self, update: &Update) -> bool {
-        let Some(ignoring) = &self.ignoring else { return false };
+        let Some(ignoring) = self.ignoring else { return false };
         match update {
             Update::Unkept => true,
             Update::Body { before, after } => {

@@ -21,7 +21,6 @@ use crate::terms;
 
 const TERMINATING: &str = "Terminating";
 const WRITE_RETRY: SignedDuration = SignedDuration::from_millis(50);
-const WINDOW_CHECK: SignedDuration = SignedDuration::from_secs(30);
 const BLIND_RETRY: SignedDuration = SignedDuration::from_secs(1);
 
 /// Brings the operation as far as it goes now. Leaves `app` with the operation's
@@ -46,11 +45,11 @@ pub(crate) async fn advance(
         state.phase = TERMINATING.into();
     }
     if state.phase != TERMINATING
-        && let Some(why) = terms::stopped_by_window(seen, app, &state, controller.now())
+        && let Some((why, until)) = terms::stopped_by_window(seen, app, &state, controller.now())
     {
         state.message = format!("Sync operation blocked by sync window: {why}");
         app.status.operation_state = Some(state);
-        return Some(controller.now() + WINDOW_CHECK);
+        return Some(until);
     }
     let Some(at) = terms::elsewhere(&state, seen) else {
         return sync(controller, stored, app, seen, state).await;

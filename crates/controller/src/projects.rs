@@ -8,11 +8,14 @@ use engine::project::inherit::{GlobalProject, globals_of, inherit};
 use engine::project::{Cluster, Denied, Gate, Place, ProjectClusters};
 use engine::windows::{Target, Trigger, Windows};
 use engine::{Comparison, Concern, Finding, Verdict};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use object::{Object, ResourceKey};
 use tokio::sync::watch as signal;
 
 use crate::destinations::Destination;
+
+/// How long windows that say no are not asked again, at most.
+const WINDOW_CHECK: SignedDuration = SignedDuration::from_mins(10);
 
 /// All projects, by name.
 pub(crate) struct Projects {
@@ -157,6 +160,14 @@ impl Permit {
     pub(crate) fn holds_back(&self, app: &Application, now: Timestamp) -> Option<String> {
         let windows = Windows::applying_to(&self.project.spec.sync_windows, &Target::from(app));
         windows.can_sync(Trigger::Automatic, now).err().map(|it| it.to_string())
+    }
+
+    /// When the windows may say otherwise. Looked at once in a while even if they
+    /// never do, since somebody may set the clock.
+    pub(crate) fn windows_change_at(&self, app: &Application, now: Timestamp) -> Timestamp {
+        let windows = Windows::applying_to(&self.project.spec.sync_windows, &Target::from(app));
+        let latest = now + WINDOW_CHECK;
+        windows.changes_at(now).map_or(latest, |at| at.min(latest))
     }
 
     /// Why the sync that began at `started` may not go on now, if so.

@@ -21,8 +21,6 @@ use crate::terms;
 
 const RETRY_FAILED_LOOK: Duration = Duration::from_secs(10);
 const RETRY_BLIND_LOOK: Duration = Duration::from_secs(1);
-/// A window opens and shuts by the minute.
-const WINDOW_CHECK: Duration = Duration::from_secs(30);
 
 /// When to come back without being called.
 pub(crate) type Next = Option<(Level, Duration)>;
@@ -73,13 +71,15 @@ fn sync_by_itself(controller: &Controller, app: &mut Application, seen: &mut See
     match decide(app, comparison, &seen.findings, &seen.revisions, backoff, now) {
         Decision::Hold(Hold::HealsLater(at)) => return Some((Level::Live, until(at, now))),
         Decision::Hold(hold) => seen.findings.extend(hold.finding(&seen.revisions)),
-        wanted => match seen.permit.as_ref().and_then(|it| it.holds_back(app, now)) {
-            Some(why) => {
+        wanted => {
+            let permit = seen.permit.as_ref();
+            if let Some((permit, why)) = permit.and_then(|it| Some((it, it.holds_back(app, now)?)))
+            {
                 tracing::info!(app = %app.key(), why, "auto-sync waits");
-                return Some((Level::Live, WINDOW_CHECK));
+                return Some((Level::Live, until(permit.windows_change_at(app, now), now)));
             }
-            None => app.operation = wanted.operation(app, &seen.revisions),
-        },
+            app.operation = wanted.operation(app, &seen.revisions);
+        }
     }
     None
 }

@@ -43,9 +43,46 @@ pub struct Settings {
     pub(crate) clusters: Vec<ClusterSettings>,
     /// Whose rights syncs have.
     pub(crate) impersonation: Impersonation,
+    /// The health of single objects is kept in the Application
+    /// (`controller.resource.health.persist`).
+    pub(crate) keeps_health: bool,
     resources: Resources,
+    ignored_updates: IgnoredUpdates,
     /// Where nobody wrote settings, the kinds that Argo CD's own leave out are left out.
     are_written: bool,
+}
+
+/// Fields whose changes are no reason to look again, compiled once for all batches
+/// of changes; they follow from the other settings, so they do not count when
+/// settings are compared.
+#[derive(Clone, Debug)]
+struct IgnoredUpdates {
+    /// None where every change is a reason.
+    fields: Option<Ignoring>,
+    unreadable: Vec<Finding>,
+}
+
+impl PartialEq for IgnoredUpdates {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl IgnoredUpdates {
+    fn of(resources: &Resources, comparing: &CompareSettings) -> Self {
+        if !resources.ignores_updates {
+            return Self { fields: None, unreadable: Vec::new() };
+        }
+        let mut rules = fields_of_kinds(resources, |it| &it.ignore_updates);
+        let status = if resources.compare.ignore_differences_on_updates {
+            rules.extend(comparing.ignore.iter().cloned());
+            comparing.status
+        } else {
+            StatusOf::None
+        };
+        let (fields, unreadable) = Ignoring::of(&[], &rules, status);
+        Self { fields: Some(fields), unreadable }
+    }
 }
 
 impl Settings {
@@ -54,20 +91,23 @@ impl Settings {
     pub fn of(all: &All) -> Self {
         let tracking = tracking(&all.tracking);
         let by_label = tracking.method == TrackingMethod::Label;
-        Self {
-            comparing: CompareSettings {
-                ignore: ignored(&all.resources),
-                status: match all.resources.compare.ignore_status {
-                    IgnoreStatus::All => StatusOf::All,
-                    IgnoreStatus::Crds => StatusOf::Definitions,
-                    IgnoreStatus::None => StatusOf::None,
-                },
-                known_types: known_types(&all.resources),
-                ignores_aggregated_roles: all.resources.compare.ignore_aggregated_roles,
-                asks_server: all.resources.compare.server_side_diff
-                    || all.params.flag("controller.diff.server.side") == Some(true),
-                instance_label: (!by_label).then(|| tracking.label_key.clone()),
+        let comparing = CompareSettings {
+            ignore: ignored(&all.resources),
+            status: match all.resources.compare.ignore_status {
+                IgnoreStatus::All => StatusOf::All,
+                IgnoreStatus::Crds => StatusOf::Definitions,
+                IgnoreStatus::None => StatusOf::None,
             },
+            known_types: known_types(&all.resources),
+            ignores_aggregated_roles: all.resources.compare.ignore_aggregated_roles,
+            asks_server: all.resources.compare.server_side_diff
+                || all.params.flag("controller.diff.server.side") == Some(true),
+            instance_label: (!by_label).then(|| tracking.label_key.clone()),
+        };
+        Self {
+            ignored_updates: IgnoredUpdates::of(&all.resources, &comparing),
+            keeps_health: all.params.flag("controller.resource.health.persist") == Some(true),
+            comparing,
             tracking,
             poll_every: all.timeouts.reconciliation,
             poll_jitter: all.timeouts.reconciliation_jitter,
@@ -117,21 +157,14 @@ impl Settings {
         watching(self) != watching(before)
     }
 
-    /// Fields whose changes are no reason to look again, and what cannot be read of the rules;
-    /// none where every change is one.
-    pub(crate) fn ignored_updates(&self) -> (Option<Ignoring>, Vec<Finding>) {
-        if !self.resources.ignores_updates {
-            return (None, Vec::new());
-        }
-        let mut rules = fields_of_kinds(&self.resources, |it| &it.ignore_updates);
-        let status = if self.resources.compare.ignore_differences_on_updates {
-            rules.extend(self.comparing.ignore.iter().cloned());
-            self.comparing.status
-        } else {
-            StatusOf::None
-        };
-        let (ignoring, findings) = Ignoring::of(&[], &rules, status);
-        (Some(ignoring), findings)
+    /// Fields whose changes are no reason to look again; none where every change is one.
+    pub(crate) fn ignored_updates(&self) -> Option<&Ignoring> {
+        self.ignored_updates.fields.as_ref()
+    }
+
+    /// What cannot be read of the rules about updates.
+    pub(crate) fn unreadable_update_rules(&self) -> &[Finding] {
+        &self.ignored_updates.unreadable
     }
 
     /// The script that judges a kind, if a user brought one. A name without
@@ -322,8 +355,8 @@ mod tests {
     /// Which changes of a ConfigMap are a reason to look: of its data, of an
     /// annotation, of its status.
     fn reasons(data: &[(&str, &str)]) -> [bool; 3] {
-        let (ignoring, findings) = read(data).ignored_updates();
-        assert_eq!(findings, []);
+        let settings = read(data);
+        assert_eq!(settings.unreadable_update_rules(), []);
         let object = |text: &str, note: &str, status: &str| {
             let value = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": text},
                 "metadata": {"name": "m", "annotations": {"note": note}}, "status": status});
@@ -331,7 +364,8 @@ mod tests {
         };
         let before = object("1", "1", "1");
         [object("2", "1", "1"), object("1", "2", "1"), object("1", "1", "2")].map(|after| {
-            ignoring.as_ref().is_none_or(|it| matters(&before, &after, it, &BuiltinOnly))
+            let ignoring = settings.ignored_updates();
+            ignoring.is_none_or(|it| matters(&before, &after, it, &BuiltinOnly))
         })
     }
 
@@ -354,7 +388,8 @@ mod tests {
     #[test]
     fn a_rule_about_updates_that_cannot_be_read_is_told_and_the_others_hold() {
         const UPDATES: &str = "resource.customizations.ignoreResourceUpdates.all";
-        let (_, findings) = read(&[(UPDATES, "jqPathExpressions: ['.a[', .b]")]).ignored_updates();
+        let settings = read(&[(UPDATES, "jqPathExpressions: ['.a[', .b]")]);
+        let findings = settings.unreadable_update_rules();
         assert_eq!(findings.len(), 1, "{findings:?}");
     }
 

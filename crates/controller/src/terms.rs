@@ -60,16 +60,18 @@ pub(crate) fn is_overdue(limit: Option<Duration>, state: &OperationState, now: T
     began.zip(limit).is_some_and(|(began, limit)| now.duration_since(began) > limit)
 }
 
-/// Why no sync may run at this hour, if so.
+/// Why no sync may run at this hour, and when to ask again, if so.
 pub(crate) fn stopped_by_window(
     seen: &Seen,
     app: &Application,
     state: &OperationState,
     now: Timestamp,
-) -> Option<String> {
+) -> Option<(String, Timestamp)> {
     let automated = state.operation.initiated_by.automated;
     let started = state.started_at.timestamp().unwrap_or(now);
-    seen.permit.as_ref()?.stops(app, automated, started, now)
+    let permit = seen.permit.as_ref()?;
+    let why = permit.stops(app, automated, started, now)?;
+    Some((why, permit.windows_change_at(app, now)))
 }
 
 /// What the Application, the operation and the project make of the sync.

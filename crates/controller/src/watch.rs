@@ -124,7 +124,7 @@ pub(crate) async fn settings(controller: &Controller) {
             is_news
         });
         if is_news {
-            for finding in controller.settings().ignored_updates().1 {
+            for finding in controller.settings().unreadable_update_rules() {
                 tracing::warn!(why = %finding.message, "a rule about ignored updates does not count");
             }
             controller.wake_everybody();

@@ -61,7 +61,7 @@ fn compare_a_deployment_with_another_image(bencher: Bencher<'_, '_>) {
     bencher.bench(|| diff(black_box(&want), black_box(&live), &comparing));
 }
 
-#[divan::bench(args = [1_000, 10_000])]
+#[divan::bench(args = [1_000, 10_000, 100_000])]
 fn plan_many_new_objects(bencher: Bencher<'_, '_>, count: usize) {
     let want: Vec<Object> = (0..count)
         .map(|it| {

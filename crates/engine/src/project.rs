@@ -189,7 +189,9 @@ impl Gate {
                 .collect(),
             application_namespaces: spec.source_namespaces.clone(),
             namespaced: KindRules {
-                only: (!allowed.is_empty()).then(|| namespaced(allowed)),
+                // A list that was written as an empty one permits nothing.
+                only: (!allowed.is_empty() || project.permits_no_namespaced_kind)
+                    .then(|| namespaced(allowed)),
                 never: namespaced(&spec.namespace_resource_blacklist),
             },
             cluster_wide: KindRules {

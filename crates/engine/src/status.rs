@@ -40,6 +40,9 @@ pub struct Established<'e> {
     pub images: &'e BTreeSet<String>,
     /// What the user must know.
     pub findings: &'e [Finding],
+    /// The health of each object is told too, which makes the status large and
+    /// its writes many.
+    pub keeps_health: bool,
 }
 
 /// The status that follows. Operation and history are left as they are.
@@ -54,7 +57,9 @@ pub fn status(app: &Application, seen: &Established<'_>, now: Timestamp) -> Appl
     ApplicationStatus {
         sync: sync_status(app, seen, known),
         health: health_status(seen.comparison, &old.health, now),
-        resources: seen.comparison.map_or_else(Vec::new, |it| resources(app, it, known.is_some())),
+        resources: seen
+            .comparison
+            .map_or_else(Vec::new, |it| resources(app, it, known.is_some(), seen.keeps_health)),
         conditions: conditions(&findings, &old.conditions, now),
         source_type: single(app, seen.source_types),
         source_types: several(app, seen.source_types),
@@ -63,7 +68,7 @@ pub fn status(app: &Application, seen: &Established<'_>, now: Timestamp) -> Appl
             is_app_of_apps: seen.comparison.is_some_and(is_app_of_apps),
             external_urls: external_urls(app, seen.comparison),
         },
-        resource_health_source: "appTree".into(),
+        resource_health_source: if seen.keeps_health { "" } else { "appTree" }.into(),
         reconciled_at: Some(Time::from(now)),
         ..old.clone()
     }
@@ -186,7 +191,26 @@ fn caused_by(causes: &[&ResourceKey]) -> String {
     text
 }
 
-fn resources(app: &Application, comparison: &Comparison, verified: bool) -> Vec<ResourceStatus> {
+/// The health of one object as its own line tells it.
+fn own_health(compared: &Compared) -> Option<api::HealthStatus> {
+    if !counts_for_health(compared) {
+        return None;
+    }
+    let Some(live) = compared.pair.live() else {
+        let status = HealthCode::Missing.name().into();
+        return Some(api::HealthStatus { status, ..Default::default() });
+    };
+    let health = compared.health.as_ref().filter(|_| !marks::ignores_health(live))?;
+    let (status, message) = (health.code.name().into(), health.message.clone());
+    Some(api::HealthStatus { status, message, ..Default::default() })
+}
+
+fn resources(
+    app: &Application,
+    comparison: &Comparison,
+    verified: bool,
+    keeps_health: bool,
+) -> Vec<ResourceStatus> {
     comparison
         .items
         .iter()
@@ -204,6 +228,7 @@ fn resources(app: &Application, comparison: &Comparison, verified: bool) -> Vec<
                 Verdict::Unknown => "Unknown",
             }
             .into(),
+            health: keeps_health.then(|| own_health(it)).flatten(),
             hook: matches!(marks::role(it.pair.either()), Role::Hook(_)),
             requires_pruning: verified && it.requires_pruning(),
             requires_deletion_confirmation: [it.pair.want(), it.pair.live()]
@@ -324,6 +349,14 @@ mod tests {
     }
 
     fn seen(comparison: Option<&Comparison>, findings: &[Finding]) -> ApplicationStatus {
+        told(comparison, findings, false)
+    }
+
+    fn told(
+        comparison: Option<&Comparison>,
+        findings: &[Finding],
+        keeps_health: bool,
+    ) -> ApplicationStatus {
         let revisions = ["c1".to_owned()];
         let seen = Established {
             revisions: &revisions,
@@ -331,6 +364,7 @@ mod tests {
             comparison,
             images: &BTreeSet::new(),
             findings,
+            keeps_health,
         };
         status(&app(), &seen, Timestamp::UNIX_EPOCH)
     }
@@ -410,6 +444,23 @@ mod tests {
         );
         assert_eq!(status.resources[0].status, "Unknown");
         assert_eq!(status.conditions[0].type_, "ComparisonError");
+    }
+
+    #[test]
+    fn the_health_of_each_object_is_kept_where_that_was_asked_for() {
+        let job = object("Job", "a", &json!({"conditions": [{"type": "Complete"}]}));
+        let map = object("ConfigMap", "b", &json!({}));
+        let missing = object("Job", "c", &json!({}));
+        let comparison = compared(&[job.clone(), map.clone(), missing], &[job, map]);
+        let healths = |keeps_health| {
+            let status = told(Some(&comparison), &[], keeps_health);
+            let resources = status.resources.into_iter();
+            let healths: Vec<_> = resources.map(|it| it.health.map(|it| it.status)).collect();
+            (healths, status.resource_health_source)
+        };
+        let (healthy, missing) = (Some("Healthy".to_owned()), Some("Missing".to_owned()));
+        assert_eq!(healths(true), (vec![None, healthy, missing], String::new()));
+        assert_eq!(healths(false), (vec![None, None, None], "appTree".to_owned()));
     }
 
     #[test]

@@ -149,6 +149,14 @@ impl<'w> Windows<'w> {
         })
     }
 
+    /// When the answer may be another one: the first time after `now` at which a
+    /// window opens or shuts, or its time zone changes its offset. None if never,
+    /// or if no window can be read.
+    #[must_use]
+    pub fn changes_at(&self, now: Timestamp) -> Option<Timestamp> {
+        self.0.iter().filter_map(|window| changes_at(window, now)).min()
+    }
+
     /// An open deny window goes before everything; then one open allow window is
     /// enough; then allow windows that are all shut mean no.
     fn judge(&self, trigger: Trigger, at: Timestamp, now: Timestamp) -> Result<(), Blocked<'w>> {
@@ -189,19 +197,58 @@ fn lets_through(windows: &[&SyncWindow], trigger: Trigger) -> bool {
 /// # Errors
 /// For a schedule or duration that cannot be read.
 pub fn is_open(window: &SyncWindow, at: Timestamp, now: Timestamp) -> Result<bool, WindowError> {
-    let schedule = read_schedule(window)?;
-    let duration = SignedDuration::from_nanos(read_duration(window)?.as_nanos());
-    let zone = time_zone(&window.time_zone).unwrap_or(TimeZone::UTC);
-    let offset = SignedDuration::from_secs(zone.to_offset(now).seconds().into());
-    let (Ok(local), Ok(earliest)) =
-        (at.checked_add(offset), at.checked_add(offset.saturating_sub(duration)))
-    else {
+    let hours = Hours::of(window, now)?;
+    let Some((local, earliest)) = hours.local(at) else {
         return Ok(false); // before or after the calendar
     };
     // A schedule that never comes, such as 30 February, counts as open for ever;
     // a deny window with a typo thus errs on the side of denying. As in Argo CD,
     // pinned by `a_day_that_never_comes_is_always_open`.
-    Ok(schedule.next_after(earliest, &TimeZone::UTC).is_none_or(|start| start < local))
+    Ok(hours.next_start(earliest).is_none_or(|start| start < local))
+}
+
+/// A window is open after its time, not at it.
+const OPENS_AFTER: SignedDuration = SignedDuration::from_millis(1);
+
+fn changes_at(window: &SyncWindow, now: Timestamp) -> Option<Timestamp> {
+    let hours = Hours::of(window, now).ok()?;
+    let (local, earliest) = hours.local(now)?;
+    let turns = hours.next_start(earliest).and_then(|start| {
+        let after = if start < local { hours.duration } else { OPENS_AFTER };
+        start.checked_add(after.saturating_sub(hours.offset)).ok()
+    });
+    let moves = hours.zone.following(now).next().map(|it| it.timestamp());
+    turns.into_iter().chain(moves).min()
+}
+
+/// When a window is open, on the clock of its time zone.
+struct Hours {
+    schedule: Schedule,
+    duration: SignedDuration,
+    zone: TimeZone,
+    offset: SignedDuration,
+}
+
+impl Hours {
+    fn of(window: &SyncWindow, now: Timestamp) -> Result<Self, WindowError> {
+        let schedule = read_schedule(window)?;
+        let duration = SignedDuration::from_nanos(read_duration(window)?.as_nanos());
+        let zone = time_zone(&window.time_zone).unwrap_or(TimeZone::UTC);
+        let offset = SignedDuration::from_secs(zone.to_offset(now).seconds().into());
+        Ok(Self { schedule, duration, zone, offset })
+    }
+
+    /// The time there, and the earliest start of a window that is open at it; none
+    /// before the beginning and after the end of the calendar.
+    fn local(&self, at: Timestamp) -> Option<(Timestamp, Timestamp)> {
+        let local = at.checked_add(self.offset).ok()?;
+        let earliest = at.checked_add(self.offset.saturating_sub(self.duration)).ok()?;
+        Some((local, earliest))
+    }
+
+    fn next_start(&self, after: Timestamp) -> Option<Timestamp> {
+        self.schedule.next_after(after, &TimeZone::UTC)
+    }
 }
 
 fn applies(window: &SyncWindow, target: &Target<'_>) -> bool {
@@ -318,6 +365,52 @@ mod tests {
         let windows: Vec<_> = windows.iter().map(|text| window(text)).collect();
         let verdict = Windows::all(&windows).can_sync(trigger, time(NOON));
         assert_eq!(verdict.map_or_else(|blocked| blocked.to_string(), |()| "yes".into()), expect);
+    }
+
+    #[track_caller]
+    fn check_change(windows: &[&str], zone: &str, now: &str, expect: Option<&str>) {
+        let mut windows: Vec<_> = windows.iter().map(|text| window(text)).collect();
+        windows.iter_mut().for_each(|it| it.time_zone = zone.into());
+        let windows = Windows::all(&windows);
+        let change = windows.changes_at(time(now));
+        assert_eq!(change, expect.map(time));
+        let Some(change) = change else { return };
+        let is_open = |at: Timestamp| {
+            let open = |it: &&SyncWindow| is_open(it, at, at).expect("a readable window");
+            windows.as_slice().iter().map(open).collect::<Vec<_>>()
+        };
+        let before = change - SignedDuration::from_millis(2);
+        assert_eq!(is_open(time(now)), is_open(before), "nothing changes before");
+        assert_ne!(is_open(change), is_open(before), "and then it does");
+    }
+
+    #[test]
+    fn the_next_change_is_when_a_window_opens_or_shuts() {
+        let daily = "deny | 0 11 * * * | 2h |";
+        check_change(&[daily], "", NOON, Some("2025-03-10T13:00:00Z"));
+        check_change(&[daily], "", "2025-03-10T13:00:00Z", Some("2025-03-11T11:00:00.001Z"));
+        check_change(&[daily], "", "2025-03-10T11:00:00Z", Some("2025-03-10T11:00:00.001Z"));
+        check_change(
+            &[daily, "allow | 30 12 * * * | 1h |"],
+            "",
+            NOON,
+            Some("2025-03-10T12:30:00.001Z"),
+        );
+        check_change(&[], "", NOON, None);
+        check_change(&["deny | nonsense | 1h |"], "", NOON, None);
+        check_change(&["deny | 0 0 30 2 * | 1h |"], "", NOON, None);
+    }
+
+    #[test]
+    fn a_time_zone_that_changes_its_offset_may_open_a_window() {
+        // At one o'clock UTC the clocks of Berlin go from two to three.
+        let hour = "deny | 30 2 * * * | 1h |";
+        check_change(
+            &[hour],
+            "Europe/Berlin",
+            "2025-03-30T00:10:00Z",
+            Some("2025-03-30T01:00:00Z"),
+        );
     }
 
     #[test]

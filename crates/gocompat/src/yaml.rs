@@ -18,11 +18,10 @@
 //! another (`json`), both of which give the same or nothing.
 //!
 //! Where that parser differs from goyaml (`tests/golden/yaml-differs.jsonl`): `?`
-//! inside a plain scalar of a flow list, the escape `\'`, commas and brackets in
-//! a tag and byte order marks in the middle of a text are errors in one and not
-//! the other; so is what follows the end of the document on the same line
-//! (`[]: x`), which goyaml does not look at; keys may be 1024 bytes long instead
-//! of 1024 characters.
+//! inside a plain scalar of a flow list, the escape `\'` and byte order marks in
+//! the middle of a text are errors in one and not the other; so is what follows
+//! the end of the document on the same line (`[]: x`), which goyaml does not look
+//! at; keys may be 1024 bytes long instead of 1024 characters.
 
 mod base64;
 mod block;
@@ -33,6 +32,7 @@ mod load;
 mod natural_order;
 mod resolve;
 mod split;
+mod tags;
 
 use serde_json::Value;
 

@@ -204,3 +204,16 @@ async fn where_impersonation_is_on_a_sync_has_the_rights_of_the_named_account() 
     it.create(&app).await;
     it.until_synced().await;
 }
+
+#[tokio::test]
+async fn an_empty_list_of_permitted_kinds_permits_none() {
+    let it = shared().test("no-kinds").await;
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &config_map("m", "a", "1"))]);
+    project(&it, json!({"namespaceResourceWhitelist": []})).await;
+    it.create(&in_project(&it, it.application(&repo))).await;
+    let state = it.sync(1, json!({})).await;
+    let results = &state.sync_result.as_ref().expect("results").resources;
+    assert_eq!(results[0].message, "resource :ConfigMap is not permitted in project no-kinds");
+    assert_eq!(it.get("v1", "ConfigMap", "m").await, None);
+}

@@ -7,7 +7,7 @@ use devcluster::DevCluster;
 use serde_json::{Value, json};
 use testkit::git::Repo;
 
-use crate::world::{CONTROL_NAMESPACE, World, config_map, shared};
+use crate::world::{CONTROL_NAMESPACE, World, config_map, deployment, shared};
 
 /// The Secret by which Argo CD registers a cluster, with its admin's certificate.
 fn cluster_secret(cluster: &DevCluster, name: &str) -> Value {
@@ -133,4 +133,52 @@ async fn a_kind_that_the_settings_exclude_is_told_and_left_alone() {
     let message = "Resource /Endpoints e is excluded in the settings";
     assert_eq!(told, [("ExcludedResourceWarning", message)]);
     assert_eq!(it.get("v1", "Endpoints", "e").await, None);
+}
+
+#[tokio::test]
+async fn updates_that_the_settings_ignore_wake_nobody_and_healths_are_kept_where_they_say_so() {
+    let world = World::new();
+    let it = world.test("ignored").await;
+    let settings = |name: &str, data: Value| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data,
+            "metadata": {"name": name, "namespace": CONTROL_NAMESPACE}})
+    };
+    let ignored = "jsonPointers: [/data/counter]";
+    let rule = json!({"resource.customizations.ignoreResourceUpdates.ConfigMap": ignored});
+    it.create(&settings("argocd-cm", rule)).await;
+    let persist = json!({"controller.resource.health.persist": "true"});
+    it.create(&settings("argocd-cmd-params-cm", persist)).await;
+    world.start_product();
+    let repo = Repo::new();
+    repo.commit(&[
+        ("app/m.yaml", &config_map("m", "counter", "1")),
+        ("app/last.yaml", &config_map("last", "a", "1")),
+        ("app/d.yaml", &deployment("web", 0, "web:1")),
+    ]);
+    it.create(&it.application(&repo)).await;
+    it.sync(1, json!({})).await;
+    let app = it.until_synced().await;
+    let health = |app: &api::Application, name: &str| {
+        let resource = app.status.resources.iter().find(|it| it.name == name);
+        resource.expect("its line").health.as_ref().map(|it| it.status.clone())
+    };
+    assert_eq!((health(&app, "web").as_deref(), health(&app, "m")), (Some("Healthy"), None));
+    assert_eq!(app.status.resource_health_source, "");
+
+    let is_drifted = |app: &api::Application, name: &str| {
+        app.status.resources.iter().any(|it| it.name == name && it.status == "OutOfSync")
+    };
+    it.patch("v1", "ConfigMap", "m", &json!({"data": {"counter": "2"}})).await;
+    // The watch tells changes of one kind in their order: whoever knows the second knows the first.
+    let other = world.test("beside").await;
+    let beside = Repo::new();
+    beside.commit(&[("app/m.yaml", &config_map("n", "a", "1"))]);
+    other.create(&other.automated(&beside)).await;
+    other.until_synced().await;
+    let app = it.until("there", |_| true).await;
+    assert!(!is_drifted(&app, "m"), "nobody looked");
+
+    // The next look sees everything.
+    it.patch("v1", "ConfigMap", "last", &json!({"data": {"a": "2"}})).await;
+    it.until("drifted", |app| is_drifted(app, "last") && is_drifted(app, "m")).await;
 }

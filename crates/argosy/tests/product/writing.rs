@@ -115,3 +115,27 @@ spec:
         ]
     );
 }
+
+#[tokio::test]
+async fn lists_whose_elements_cannot_be_told_apart_are_not_overwritten() {
+    let it = shared().test("no-merge-key").await;
+    let account = |secret: &str| {
+        format!(
+            "apiVersion: v1\nkind: ServiceAccount\nmetadata: {{name: s}}\nsecrets: [{{name: {secret}}}]\n"
+        )
+    };
+    let repo = Repo::new();
+    repo.commit(&[("app/s.yaml", &account("one"))]);
+    it.create(&it.application(&repo)).await;
+    assert_eq!(messages(&it.sync(1, json!({})).await), ["serviceaccount/s created"]);
+    it.patch("v1", "ServiceAccount", "s", &json!({"secrets": [{}]})).await;
+    repo.commit(&[("app/s.yaml", &account("two"))]);
+    it.until("OutOfSync", |app| app.status.sync.status == "OutOfSync").await;
+
+    let refused = it.sync(2, json!({})).await;
+    assert_eq!(refused.phase, "Failed");
+    let why = "cannot merge secrets: an element of the list has no \"name\"";
+    assert!(messages(&refused)[0].contains(why), "{refused:?}");
+    let replaced = it.sync(3, json!({"syncOptions": ["Replace=true"]})).await;
+    assert_eq!(replaced.phase, "Succeeded", "{}", replaced.message);
+}

@@ -2,7 +2,8 @@
 //! fields which the manifest no longer has are removed, and fields it never had
 //! are left to whoever set them.
 
-use object::patch::{merge, strategic};
+use object::patch::merge;
+use object::patch::strategic::{self, PatchError, PatchProblem};
 use object::schema::Schema;
 use object::{GroupVersionKind, Object};
 use serde_json::{Map, Value};
@@ -59,7 +60,8 @@ impl Pen<'_> {
             return self.recreate(&live, modified, "configured").await;
         }
         let gvk = self.kind.group_version_kind();
-        let (how, patch) = three_way(&live, modified, &gvk);
+        let (how, patch) = three_way(&live, modified, &gvk)
+            .map_err(|source| ApplyError::NoPatch { key: modified.key(), source })?;
         if patch.is_empty() {
             return Ok(self.told(live, Effect::Unchanged, "unchanged"));
         }
@@ -128,23 +130,30 @@ fn annotations_size(object: &Object) -> usize {
 }
 
 /// The patch that brings `live` to `modified`, and how it is meant. Kinds that
-/// the API server brings merge their lists, others do not.
+/// the API server brings merge their lists, others do not; a field that we do not
+/// know yet is no reason to refuse.
+///
+/// # Errors
+/// Where lists have elements that cannot be told apart: kubectl refuses those too,
+/// since a patch without merging would drop what others put into any list.
 fn three_way(
     live: &Object,
     modified: &Object,
     kind: &GroupVersionKind,
-) -> (PatchKind, Map<String, Value>) {
+) -> Result<(PatchKind, Map<String, Value>), PatchError> {
     let original: Map<String, Value> = live
         .annotation(LAST_APPLIED)
         .and_then(|text| serde_json::from_str(text).ok())
         .unwrap_or_default();
     let (modified, live) = (modified.fields(), live.fields());
-    if let Some(of) = Schema::builtin().of_kind(kind)
-        && let Ok(patch) = strategic::create_three_way(&original, modified, live, of)
-    {
-        return (PatchKind::Strategic, patch);
+    if let Some(of) = Schema::builtin().of_kind(kind) {
+        match strategic::create_three_way(&original, modified, live, of) {
+            Ok(patch) => return Ok((PatchKind::Strategic, patch)),
+            Err(error) if matches!(error.problem, PatchProblem::UnknownField(_)) => {}
+            Err(error) => return Err(error),
+        }
     }
-    (PatchKind::Merge, merge::create_three_way(&original, modified, live))
+    Ok((PatchKind::Merge, merge::create_three_way(&original, modified, live)))
 }
 
 #[cfg(test)]
@@ -179,7 +188,7 @@ mod tests {
         let mut live = with_last_applied(applied);
         live.fields_mut().insert("data".into(), live_data.clone());
         let gvk = GroupVersionKind::parse("v1", "ConfigMap");
-        let (how, patch) = three_way(&live, &with_last_applied(want), &gvk);
+        let (how, patch) = three_way(&live, &with_last_applied(want), &gvk).expect("a patch");
         assert_eq!(how, PatchKind::Strategic);
         assert_eq!(Value::Object(patch).get("data").unwrap_or(&Value::Null), expect);
     }
@@ -195,6 +204,24 @@ mod tests {
     }
 
     #[test]
+    fn elements_that_cannot_be_told_apart_are_refused_as_kubectl_refuses_them() {
+        let account = |secrets: Value| {
+            object(json!({"apiVersion": "v1", "kind": "ServiceAccount",
+                "metadata": {"name": "a"}, "secrets": secrets}))
+        };
+        let (live, want) = (account(json!([{}])), account(json!([{"name": "s"}])));
+        let gvk = GroupVersionKind::parse("v1", "ServiceAccount");
+        let refused = three_way(&live, &want, &gvk).expect_err("an element without name");
+        assert_eq!(
+            refused.to_string(),
+            "cannot merge secrets: an element of the list has no \"name\", \
+             by which elements are told apart"
+        );
+        let merged = three_way(&account(json!([])), &want, &gvk).expect("a patch");
+        assert_eq!(merged.0, PatchKind::Strategic);
+    }
+
+    #[test]
     fn what_others_changed_is_changed_back() {
         let applied = map(&json!({"a": "1"}));
         check(&applied, &json!({"a": "9"}), &applied, &json!({"a": "1"}));
@@ -205,7 +232,10 @@ mod tests {
         let applied = map(&json!({"a": "1"}));
         let live = with_last_applied(&applied);
         let gvk = GroupVersionKind::parse("v1", "ConfigMap");
-        assert_eq!(three_way(&live, &with_last_applied(&applied), &gvk).1, Map::new());
+        assert_eq!(
+            three_way(&live, &with_last_applied(&applied), &gvk).map(|it| it.1),
+            Ok(Map::new())
+        );
     }
 
     #[test]

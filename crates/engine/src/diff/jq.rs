@@ -2,17 +2,22 @@
 //! select(.name == "sidecar") | .image`.
 //!
 //! `ignoreDifferences` uses jq for one thing only, `del(<path>)`. So this is no
-//! jq: it has paths, conditions and a few functions on texts, and neither
-//! definitions nor loops. Every expression therefore ends, after steps that are
-//! counted; what it does not know is an error when it is read, not when it runs.
+//! jq: it has paths, conditions, variables and the functions ([`functions`]) that
+//! people use to say which element they mean, and neither definitions nor loops.
+//! Every expression therefore ends, after steps that are counted by how much they
+//! look at; what it does not know is an error when it is read, not when it runs.
 
+mod functions;
 mod parse;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
-use serde_json::Value;
+use regex::Regex;
+use serde_json::{Map, Value};
 
+use functions::Function;
 pub use parse::ParseError;
 
 /// No object that fits into a cluster needs more.
@@ -39,7 +44,46 @@ enum Expression {
     Alternative(Box<Self>, Box<Self>),
     Compare(Box<Self>, Comparison, Box<Self>),
     If(Box<Self>, Box<Self>, Box<Self>),
+    /// `[…]`
+    List(Box<Self>),
+    /// `{}`
+    EmptyMapping,
+    /// `… as $name | …`
+    Bind(Box<Self>, String, Box<Self>),
+    Variable(String),
     Call(Function, Vec<Self>),
+}
+
+impl Expression {
+    fn parts(&self) -> Vec<&Self> {
+        match self {
+            Self::Identity
+            | Self::Descend
+            | Self::Literal(_)
+            | Self::EmptyMapping
+            | Self::Variable(_) => Vec::new(),
+            Self::Iterate(of) | Self::Optional(of) | Self::List(of) => vec![of],
+            Self::Slice(of, from, to) => [Some(of), from.as_ref(), to.as_ref()]
+                .into_iter()
+                .flatten()
+                .map(|it| &**it)
+                .collect(),
+            Self::Field(one, other)
+            | Self::Pipe(one, other)
+            | Self::Comma(one, other)
+            | Self::Or(one, other)
+            | Self::And(one, other)
+            | Self::Alternative(one, other)
+            | Self::Compare(one, _, other)
+            | Self::Bind(one, _, other) => vec![one, other],
+            Self::If(condition, then, otherwise) => vec![condition, then, otherwise],
+            Self::Call(_, arguments) => arguments.iter().collect(),
+        }
+    }
+
+    fn is_deeper_than(&self, most: usize) -> bool {
+        most == 0 || self.parts().into_iter().any(|it| it.is_deeper_than(most - 1))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,27 +94,6 @@ enum Comparison {
     LessOrEqual,
     Greater,
     GreaterOrEqual,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Function {
-    Select,
-    Not,
-    Empty,
-    Has,
-    Contains,
-    StartsWith,
-    EndsWith,
-    Test,
-    Length,
-    Type,
-    Keys,
-    Any,
-    All,
-    Downcase,
-    Upcase,
-    ToString,
-    Values,
 }
 
 /// Why an expression says nothing about an object.
@@ -97,7 +120,7 @@ pub enum RunError {
 /// # Errors
 /// When the expression does not fit the value.
 pub fn delete(value: &Value, expression: &PathExpression) -> Result<Value, RunError> {
-    let mut run = Run { steps: 0 };
+    let mut run = Run::default();
     let start = Found { path: Some(Vec::new()), value: Cow::Borrowed(value) };
     let found = run.evaluate(&expression.0, &start)?;
     let mut paths = Vec::with_capacity(found.len());
@@ -129,19 +152,45 @@ struct Found<'v> {
 
 type Results<'v> = Result<Vec<Found<'v>>, RunError>;
 
+#[derive(Default)]
 struct Run {
     steps: usize,
+    /// What names stand for, the innermost last.
+    variables: Vec<(String, Value)>,
+    /// Patterns that were read already.
+    patterns: BTreeMap<String, Regex>,
 }
 
 impl Run {
     fn evaluate<'v>(&mut self, expression: &Expression, at: &Found<'v>) -> Results<'v> {
-        self.steps += 1;
-        if self.steps > MOST_STEPS {
-            return Err(RunError::TooLong);
-        }
+        self.pay(1)?;
         match expression {
-            Expression::Identity => Ok(vec![at.clone()]),
-            Expression::Literal(value) => Ok(vec![made(value.clone())]),
+            Expression::Identity => {
+                self.pay_for_copy(at)?;
+                Ok(vec![at.clone()])
+            }
+            Expression::Literal(value) => self.make(value.clone()),
+            Expression::EmptyMapping => self.make(Value::Object(Map::new())),
+            Expression::List(of) => {
+                let items = self.evaluate(of, at)?.into_iter().map(|it| it.value.into_owned());
+                self.make(Value::Array(items.collect()))
+            }
+            Expression::Bind(of, name, then) => {
+                let mut results = Vec::new();
+                for found in self.evaluate(of, at)? {
+                    self.pay(weight(&found.value))?;
+                    self.variables.push((name.clone(), found.value.into_owned()));
+                    let outcome = self.evaluate(then, at);
+                    self.variables.pop();
+                    results.extend(outcome?);
+                }
+                Ok(results)
+            }
+            Expression::Variable(name) => {
+                let bound = self.variables.iter().rev().find(|(known, _)| known == name);
+                let value = bound.map(|(_, value)| value.clone()).unwrap_or_default();
+                self.make(value)
+            }
             Expression::Descend => self.descend(at),
             Expression::Field(of, key) => {
                 let mut results = Vec::new();
@@ -197,6 +246,7 @@ impl Run {
                 let left = self.evaluate(left, at)?;
                 for right in self.evaluate(right, at)? {
                     for left in &left {
+                        self.pay(weight(&left.value).min(weight(&right.value)))?;
                         let order = order(&left.value, &right.value);
                         results.push(made(Value::Bool(how.holds(order))));
                     }
@@ -209,6 +259,24 @@ impl Run {
             }
             Expression::Call(function, arguments) => self.call(*function, arguments, at),
         }
+    }
+
+    fn pay(&mut self, steps: usize) -> Result<(), RunError> {
+        self.steps = self.steps.saturating_add(steps);
+        if self.steps > MOST_STEPS { Err(RunError::TooLong) } else { Ok(()) }
+    }
+
+    /// What was found is only pointed at; what was made is copied.
+    fn pay_for_copy(&mut self, of: &Found<'_>) -> Result<(), RunError> {
+        match &of.value {
+            Cow::Borrowed(_) => Ok(()),
+            Cow::Owned(value) => self.pay(weight(value)),
+        }
+    }
+
+    fn make<'v>(&mut self, value: Value) -> Results<'v> {
+        self.pay(weight(&value))?;
+        Ok(vec![made(value)])
     }
 
     fn is_true(&mut self, expression: &Expression, at: &Found<'_>) -> Result<bool, RunError> {
@@ -233,10 +301,8 @@ impl Run {
             Value::Object(fields) => fields.keys().map(|it| Value::from(it.as_str())).collect(),
             other => return Err(wrong("iterate over", other)),
         };
-        self.steps += keys.len();
-        if self.steps > MOST_STEPS {
-            return Err(RunError::TooLong);
-        }
+        self.pay(keys.len())?;
+        self.pay_for_copy(of)?;
         keys.iter().map(|key| field(of, key)).collect()
     }
 
@@ -266,109 +332,6 @@ impl Run {
             }
         }
         Ok(results)
-    }
-
-    fn call<'v>(
-        &mut self,
-        function: Function,
-        arguments: &[Expression],
-        at: &Found<'v>,
-    ) -> Results<'v> {
-        let value = &*at.value;
-        let answer = match function {
-            Function::Empty => return Ok(Vec::new()),
-            Function::Values if value.is_null() => return Ok(Vec::new()),
-            Function::Values => return Ok(vec![at.clone()]),
-            Function::Select => {
-                let mut results = Vec::new();
-                for found in self.evaluate(&arguments[0], at)? {
-                    results.extend(truth(&found.value).then(|| at.clone()));
-                }
-                return Ok(results);
-            }
-            Function::Any | Function::All => {
-                let items = self.iterate(at)?;
-                let mut holds = Vec::with_capacity(items.len());
-                for item in items {
-                    holds.push(match arguments.first() {
-                        Some(condition) => self.is_true(condition, &item)?,
-                        None => truth(&item.value),
-                    });
-                }
-                let all = matches!(function, Function::All);
-                Value::Bool(if all { holds.iter().all(|it| *it) } else { holds.contains(&true) })
-            }
-            Function::Not => Value::Bool(!truth(value)),
-            Function::Length => Value::from(match value {
-                Value::Null => 0,
-                Value::String(text) => text.chars().count(),
-                Value::Array(items) => items.len(),
-                Value::Object(fields) => fields.len(),
-                other => return Err(wrong("measure", other)),
-            }),
-            Function::Type => Value::from(kind(value)),
-            Function::Keys => match value {
-                Value::Object(fields) => fields.keys().map(|it| Value::from(it.as_str())).collect(),
-                Value::Array(items) => (0..items.len()).map(Value::from).collect(),
-                other => return Err(wrong("take the keys of", other)),
-            },
-            Function::Downcase => Value::from(text(value, "lower")?.to_ascii_lowercase()),
-            Function::Upcase => Value::from(text(value, "raise")?.to_ascii_uppercase()),
-            Function::ToString => match value {
-                Value::String(_) => value.clone(),
-                other => Value::from(other.to_string()),
-            },
-            Function::Has
-            | Function::Contains
-            | Function::StartsWith
-            | Function::EndsWith
-            | Function::Test => {
-                let mut results = Vec::new();
-                for argument in self.evaluate(&arguments[0], at)? {
-                    let holds = relation(function, value, &argument.value)?;
-                    results.push(made(Value::Bool(holds)));
-                }
-                return Ok(results);
-            }
-        };
-        Ok(vec![made(answer)])
-    }
-}
-
-fn relation(function: Function, value: &Value, argument: &Value) -> Result<bool, RunError> {
-    match function {
-        Function::Has => match (value, argument) {
-            (Value::Object(fields), Value::String(name)) => Ok(fields.contains_key(name)),
-            (Value::Array(items), Value::Number(index)) => {
-                let length = i64::try_from(items.len()).unwrap_or(i64::MAX);
-                Ok(index.as_i64().is_some_and(|it| (0..length).contains(&it)))
-            }
-            (other, _) => Err(wrong("look for a key in", other)),
-        },
-        Function::Contains => Ok(contains(value, argument)),
-        Function::StartsWith => {
-            Ok(text(value, "begin")?.starts_with(text(argument, "begin with")?))
-        }
-        Function::EndsWith => Ok(text(value, "end")?.ends_with(text(argument, "end with")?)),
-        _ => {
-            let pattern = text(argument, "match with")?;
-            let pattern = regex::RegexBuilder::new(pattern).size_limit(1 << 20).build();
-            let pattern = pattern.map_err(|_| wrong("match with", argument))?;
-            Ok(pattern.is_match(text(value, "match")?))
-        }
-    }
-}
-
-fn contains(value: &Value, part: &Value) -> bool {
-    match (value, part) {
-        (Value::Object(value), Value::Object(part)) => part
-            .iter()
-            .all(|(name, part)| value.get(name).is_some_and(|value| contains(value, part))),
-        (Value::Array(value), Value::Array(part)) => {
-            part.iter().all(|part| value.iter().any(|value| contains(value, part)))
-        }
-        (Value::String(value), Value::String(part)) => value.contains(part),
-        (value, part) => order(value, part).is_eq(),
     }
 }
 
@@ -438,10 +401,6 @@ fn truth(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Bool(false))
 }
 
-fn text<'t>(value: &'t Value, what: &'static str) -> Result<&'t str, RunError> {
-    value.as_str().ok_or_else(|| wrong(what, value))
-}
-
 fn wrong(what: &'static str, met: &Value) -> RunError {
     RunError::WrongType { what, kind: kind(met) }
 }
@@ -500,114 +459,18 @@ impl Comparison {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[track_caller]
-    fn check(expression: &str, value: Value, expect: Value) {
-        let expression = PathExpression::parse(expression).expect("a readable expression");
-        assert_eq!(delete(&value, &expression), Ok(expect));
-    }
-
-    fn containers() -> Value {
-        json!({"spec": {"containers": [
-            {"name": "app", "image": "a:1", "env": [{"name": "A", "value": "1"}]},
-            {"name": "sidecar", "image": "s:1"},
-        ]}})
-    }
-
-    #[test]
-    fn a_path_names_a_field() {
-        check(".a.b", json!({"a": {"b": 1, "c": 2}}), json!({"a": {"c": 2}}));
-        check(r#"."a"["b"]"#, json!({"a": {"b": 1}}), json!({"a": {}}));
-        check(".a.missing.too", json!({"a": {}}), json!({"a": {}}));
-        check(
-            r#".metadata.annotations."a/b""#,
-            json!({"metadata": {"annotations": {"a/b": "1"}}}),
-            json!({"metadata": {"annotations": {}}}),
-        );
-    }
-
-    #[test]
-    fn all_elements_or_some_of_them_can_be_meant() {
-        check(".a[]", json!({"a": [1, 2, 3]}), json!({"a": []}));
-        check(".a[1]", json!({"a": [1, 2, 3]}), json!({"a": [1, 3]}));
-        check(".a[-1]", json!({"a": [1, 2, 3]}), json!({"a": [1, 2]}));
-        check(".a[1:]", json!({"a": [1, 2, 3]}), json!({"a": [1]}));
-        check(".a[] | select(. > 1)", json!({"a": [1, 2, 3]}), json!({"a": [1]}));
-    }
-
-    #[test]
-    fn conditions_choose_among_elements() {
-        let without_sidecar =
-            json!({"spec": {"containers": [containers()["spec"]["containers"][0]]}});
-        check(
-            r#".spec.containers[] | select(.name == "sidecar")"#,
-            containers(),
-            without_sidecar.clone(),
-        );
-        check(
-            r#".spec.containers[] | select(.name | startswith("side"))"#,
-            containers(),
-            without_sidecar.clone(),
-        );
-        check(
-            r#".spec.containers[] | select(.name | test("^side.*r$"))"#,
-            containers(),
-            without_sidecar.clone(),
-        );
-        check(
-            r#".spec.containers[] | select(.name != "app" and (.env | not))"#,
-            containers(),
-            without_sidecar.clone(),
-        );
-        check(r#".spec.containers[] | select(has("env") | not)"#, containers(), without_sidecar);
-        check(
-            r#".spec.containers[].env[]? | select(.name == "A") | .value"#,
-            json!({"spec": {"containers": [{"env": [{"name": "A", "value": "1"}]}]}}),
-            json!({"spec": {"containers": [{"env": [{"name": "A"}]}]}}),
-        );
-    }
-
-    #[test]
-    fn several_paths_can_be_named_at_once() {
-        check(".a, .b", json!({"a": 1, "b": 2, "c": 3}), json!({"c": 3}));
-        check(
-            ".. | .x?",
-            json!({"x": 1, "a": {"x": 2}, "b": [{"x": 3}]}),
-            json!({"a": {}, "b": [{}]}),
-        );
-    }
-
-    #[test]
-    fn what_does_not_fit_is_an_error_and_not_a_guess() {
-        let expression = PathExpression::parse(".a[]").expect("readable");
-        assert_eq!(
-            delete(&json!({"a": 1}), &expression),
-            Err(RunError::WrongType { what: "iterate over", kind: "number" })
-        );
-        let values = PathExpression::parse("1").expect("readable");
-        assert_eq!(delete(&json!({}), &values), Err(RunError::NoPath));
-    }
-
-    #[test]
-    fn what_could_run_for_ever_is_not_read() {
-        for hostile in
-            ["def f: f; f", "[range(1e9)]", "recurse(.)", "until(false; .)", "env.HOME", "input"]
-        {
-            assert!(PathExpression::parse(hostile).is_err(), "{hostile}");
+/// How many steps it takes to look at all of a value.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
+        Value::String(text) => 1 + text.len() / 64,
+        Value::Array(items) => 1 + items.iter().map(weight).sum::<usize>(),
+        Value::Object(fields) => {
+            let entries = fields.iter().map(|(name, value)| 1 + name.len() / 64 + weight(value));
+            1 + entries.sum::<usize>()
         }
-        let deep = "(".repeat(100_000);
-        assert!(PathExpression::parse(&deep).is_err());
-    }
-
-    #[test]
-    fn many_steps_are_too_many() {
-        let expression = PathExpression::parse(".. | .. | .. | .. | .. | .a?").expect("readable");
-        let nested = (0..60).fold(json!(1), |inner, _| json!([inner]));
-        assert_eq!(delete(&nested, &expression), Err(RunError::TooLong));
     }
 }
+
+#[cfg(test)]
+mod tests;

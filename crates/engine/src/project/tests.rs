@@ -236,3 +236,17 @@ fn the_repository_that_is_deployed_from_must_be_permitted_too() {
     let expect = "sync source repo https://h.example/out is not permitted in project 'shop'";
     assert_eq!(objections, [expect]);
 }
+
+#[test]
+fn an_empty_list_of_namespaced_kinds_permits_none_and_an_absent_one_all() {
+    let permits = |spec: &str| {
+        let text = format!(r#"{{"metadata": {{"name": "shop"}}, "spec": {spec}}}"#);
+        let project: AppProject = serde_json::from_str(&text).expect("a project");
+        let gate = Gate::new(&project, ProjectClusters::Known(Vec::new()));
+        gate.permits_kind(&GroupKind::new("", "ConfigMap"), "a", Place::Namespace("web")).is_ok()
+    };
+    assert!(!permits(r#"{"namespaceResourceWhitelist": []}"#));
+    assert!(permits(r#"{"namespaceResourceWhitelist": null}"#) && permits("{}"));
+    assert!(permits(r#"{"namespaceResourceWhitelist": [{"kind": "ConfigMap"}]}"#));
+    assert!(!permits(r#"{"namespaceResourceWhitelist": [{"kind": "Secret"}]}"#));
+}

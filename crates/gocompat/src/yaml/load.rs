@@ -13,7 +13,7 @@ use serde_json::{Map, Number, Value};
 
 use super::error::{Error, Problem};
 use super::resolve::{Scalar, resolve};
-use super::{Limits, base64};
+use super::{Limits, base64, tags};
 use crate::number;
 
 /// What to do about a key that is there twice.
@@ -29,7 +29,8 @@ pub(super) fn first_document(
     duplicate_keys: DuplicateKeys,
     limits: Limits,
 ) -> Result<Value, Error> {
-    let text = text.trim_start_matches('\u{feff}');
+    let text = tags::readable(text.trim_start_matches('\u{feff}'));
+    let text = &*text;
     let mut events = Events::of(text);
     let mut loader = Loader {
         text,
@@ -66,9 +67,9 @@ impl<'t> Events<'t> {
         Self { parser, reached: Mark::default() }
     }
 
-    /// The parser has places where it panics instead of refusing; the one known
-    /// to be within reach is a comma right after a tag in a flow collection,
-    /// `[!t, a]`. After a panic nobody asks it again.
+    /// The parser has places where it panics instead of refusing. The one known to
+    /// be within reach is kept from it ([`tags`]); should there be another, the text
+    /// is refused. After a panic nobody asks it again.
     fn next(&mut self) -> Result<Event, Error> {
         let parser = &mut self.parser;
         let event = catch_unwind(AssertUnwindSafe(|| parser.parse())).map_err(|_| {

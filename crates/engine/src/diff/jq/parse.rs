@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 
-use super::{Comparison, Expression, Function, PathExpression};
+use super::functions::Function;
+use super::{Comparison, Expression, PathExpression};
 
 const LONGEST: usize = 10_000;
 const DEEPEST: usize = 100;
+const LONGEST_CHAIN: usize = 400;
 
 /// Why an expression cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,8 +26,16 @@ pub enum ParseError {
         /// Its name and number of arguments.
         name: String,
     },
+    /// It names something that nothing was given for.
+    #[error("${name} is not defined")]
+    UnknownVariable {
+        /// Its name.
+        name: String,
+    },
     /// It is too long or too deep.
-    #[error("the expression is longer than {LONGEST} characters or deeper than {DEEPEST} levels")]
+    #[error(
+        "the expression is longer than {LONGEST} characters, deeper than {DEEPEST} levels or has more than {LONGEST_CHAIN} steps in a row"
+    )]
     TooLarge,
 }
 
@@ -38,10 +48,17 @@ impl PathExpression {
         if text.len() > LONGEST {
             return Err(ParseError::TooLarge);
         }
-        let mut parser = Parser { text, at: 0, depth: 0 };
+        let mut parser = Parser { text, at: 0, depth: 0, variables: Vec::new() };
         let expression = parser.pipe()?;
         parser.skip_space();
-        if parser.at < text.len() { Err(parser.unexpected()) } else { Ok(Self(expression)) }
+        if parser.at < text.len() {
+            return Err(parser.unexpected());
+        }
+        // Chains (`.a.b.c`, `a, b, c`) are read in a loop and gone through in depth.
+        if expression.is_deeper_than(LONGEST_CHAIN) {
+            return Err(ParseError::TooLarge);
+        }
+        Ok(Self(expression))
     }
 }
 
@@ -49,24 +66,45 @@ struct Parser<'t> {
     text: &'t str,
     at: usize,
     depth: usize,
+    /// Those that may be named here.
+    variables: Vec<String>,
 }
 
 type Parsed = Result<Expression, ParseError>;
 
 impl Parser<'_> {
     fn pipe(&mut self) -> Parsed {
+        self.deeper(|parser| {
+            let first = parser.comma()?;
+            if parser.take_operator("|") {
+                return Ok(Expression::Pipe(Box::new(first), Box::new(parser.pipe()?)));
+            }
+            Ok(first)
+        })
+    }
+
+    fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Parsed) -> Parsed {
         self.depth += 1;
         if self.depth > DEEPEST {
             return Err(ParseError::TooLarge);
         }
-        let first = self.comma()?;
-        let whole = if self.take_operator("|") {
-            Expression::Pipe(Box::new(first), Box::new(self.pipe()?))
-        } else {
-            first
-        };
+        let inner = read(self);
         self.depth -= 1;
-        Ok(whole)
+        inner
+    }
+
+    /// `$name | …` after `… as`.
+    fn binding(&mut self, of: Expression) -> Parsed {
+        self.expect("$")?;
+        let name = self.identifier();
+        if name.is_empty() {
+            return Err(self.unexpected());
+        }
+        self.expect("|")?;
+        self.variables.push(name.clone());
+        let then = self.pipe()?;
+        self.variables.pop();
+        Ok(Expression::Bind(Box::new(of), name, Box::new(then)))
     }
 
     fn comma(&mut self) -> Parsed {
@@ -135,6 +173,8 @@ impl Parser<'_> {
             } else if self.rest().starts_with('?') && !self.rest().starts_with("?/") {
                 self.at += 1;
                 of = Expression::Optional(Box::new(of));
+            } else if self.take_word("as") {
+                return self.binding(of);
             } else {
                 return Ok(of);
             }
@@ -163,6 +203,23 @@ impl Parser<'_> {
             self.expect(")")?;
             return Ok(inner);
         }
+        if rest.starts_with('[') {
+            self.at += 1;
+            if self.take("]") {
+                return Ok(Expression::Literal(Value::Array(Vec::new())));
+            }
+            let inner = self.pipe()?;
+            self.expect("]")?;
+            return Ok(Expression::List(Box::new(inner)));
+        }
+        if rest.starts_with('{') {
+            self.at += 1;
+            self.expect("}")?;
+            return Ok(Expression::EmptyMapping);
+        }
+        if rest.starts_with('$') {
+            return self.variable();
+        }
         if rest.starts_with('"') {
             return self.text_literal();
         }
@@ -170,6 +227,16 @@ impl Parser<'_> {
             return self.number();
         }
         self.word()
+    }
+
+    /// The environment and whatever else jq brings along is not there.
+    fn variable(&mut self) -> Parsed {
+        self.at += 1;
+        let name = self.identifier();
+        if !self.variables.contains(&name) {
+            return Err(ParseError::UnknownVariable { name });
+        }
+        Ok(Expression::Variable(name))
     }
 
     /// `name` or `"any text"` after a dot.
@@ -242,6 +309,10 @@ impl Parser<'_> {
             "false" => Ok(Expression::Literal(Value::Bool(false))),
             "null" => Ok(Expression::Literal(Value::Null)),
             "if" => self.condition(),
+            "try" => {
+                let tried = self.deeper(Self::postfix)?;
+                Ok(Expression::Optional(Box::new(tried)))
+            }
             name => {
                 let mut arguments = Vec::new();
                 if self.take("(") {
@@ -270,7 +341,18 @@ impl Parser<'_> {
         let condition = self.pipe()?;
         self.expect_word("then")?;
         let then = self.pipe()?;
-        let otherwise = if self.take_word("else") { self.pipe()? } else { Expression::Identity };
+        let otherwise = if self.take_word("elif") {
+            // It ends with the same word.
+            return Ok(Expression::If(
+                Box::new(condition),
+                Box::new(then),
+                Box::new(self.deeper(Self::condition)?),
+            ));
+        } else if self.take_word("else") {
+            self.pipe()?
+        } else {
+            Expression::Identity
+        };
         self.expect_word("end")?;
         Ok(Expression::If(Box::new(condition), Box::new(then), Box::new(otherwise)))
     }
@@ -333,30 +415,5 @@ impl Parser<'_> {
         let found = self.rest().chars().next();
         let found = found.map_or("the end".to_owned(), |it| format!("{it:?}"));
         ParseError::Unexpected { found, at: self.at }
-    }
-}
-
-impl Function {
-    fn named(name: &str, arguments: usize) -> Option<Self> {
-        Some(match (name, arguments) {
-            ("select", 1) => Self::Select,
-            ("not", 0) => Self::Not,
-            ("empty", 0) => Self::Empty,
-            ("has", 1) => Self::Has,
-            ("contains", 1) => Self::Contains,
-            ("startswith", 1) => Self::StartsWith,
-            ("endswith", 1) => Self::EndsWith,
-            ("test", 1) => Self::Test,
-            ("length", 0) => Self::Length,
-            ("type", 0) => Self::Type,
-            ("keys", 0) => Self::Keys,
-            ("any", 0 | 1) => Self::Any,
-            ("all", 0 | 1) => Self::All,
-            ("ascii_downcase", 0) => Self::Downcase,
-            ("ascii_upcase", 0) => Self::Upcase,
-            ("tostring", 0) => Self::ToString,
-            ("values", 0) => Self::Values,
-            _ => return None,
-        })
     }
 }
