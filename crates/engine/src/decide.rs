@@ -240,7 +240,9 @@ fn against_last_try(
     // A heal long after the last one starts a new series.
     let attempts = if now.duration_since(finished) > backoff.most { 0 } else { attempts };
     let next = finished + backoff.wait(attempts);
-    if now < next {
+    // A heal that ended in the future ended before a clock was set back: waiting for
+    // that time could take years.
+    if (finished..next).contains(&now) {
         return Decision::Hold(Hold::HealsLater(next));
     }
     Decision::Heal { drifted, prune, attempt: attempts + 1 }
