@@ -410,6 +410,13 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_that_was_set_back_does_not_hold_a_heal_up() {
+        let app = tried(app(heals()), "Succeeded", 3, NOW + 86_400);
+        let drifted = found("+a").items.into_keys().collect();
+        check(app, "+a", Decision::Heal { drifted, prune: false, attempt: 4 });
+    }
+
+    #[test]
     fn nothing_is_synced_on_what_could_not_be_verified() {
         let finding = Finding::new(Concern::Comparison, "no git");
         let decision = decide(

@@ -384,6 +384,15 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_that_was_set_back_does_not_hold_a_retry_up() {
+        let mut app = asked(1, SyncOperation::default());
+        let state = goes(&app, NOW);
+        end(&mut app, state, "Failed", "no", at(NOW));
+        assert_eq!(goes(&app, NOW - 86_400).retry_count, 1);
+        assert_eq!(goes(&app, NOW + 86_400).retry_count, 1);
+    }
+
+    #[test]
     fn a_retry_that_refreshes_forgets_the_commit_that_failed() {
         for (refresh, expect) in [(false, vec!["bad".to_owned()]), (true, Vec::new())] {
             let sync = SyncOperation { revision: "bad".into(), ..SyncOperation::default() };
