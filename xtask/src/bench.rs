@@ -24,7 +24,7 @@ pub(crate) fn run(_: &[String]) -> anyhow::Result<()> {
             .stderr(std::process::Stdio::inherit())
             .output()?;
     ensure!(output.status.success(), "the bench failed");
-    let table = String::from_utf8_lossy(&output.stdout);
+    let table = String::from_utf8_lossy(&output.stdout).into_owned() + &store()?;
     println!("{table}");
     let path = root().join("docs/benchmarks.md");
     let before = std::fs::read_to_string(&path).unwrap_or_default();
@@ -32,4 +32,15 @@ pub(crate) fn run(_: &[String]) -> anyhow::Result<()> {
     let sections = before.find("\n## ").map_or("", |at| &before[at..]);
     std::fs::write(path, format!("{HEAD}{table}{sections}"))?;
     Ok(())
+}
+
+/// The rows about the store of live objects, which needs no cluster.
+fn store() -> anyhow::Result<String> {
+    let output = cargo(&["bench", "--quiet", "--package", "cluster", "--bench", "store"])
+        .stderr(std::process::Stdio::inherit())
+        .output()?;
+    ensure!(output.status.success(), "the bench of the store failed");
+    let table = String::from_utf8_lossy(&output.stdout);
+    let rows = table.lines().filter(|line| line.starts_with("| store"));
+    Ok(rows.map(|line| format!("{line}\n")).collect())
 }

@@ -5,7 +5,7 @@
 //! [`Client::connect`] makes both; [`Client::watch`] is in [`crate::watch`].
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
@@ -16,8 +16,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::access::Access;
-use crate::connection::{self, WatchConnections};
+use crate::connection::{self, RequestConnections, WatchConnections};
 use crate::kinds::{ApiKind, push_segment};
+use crate::rate::{RateLimit, Turns};
 use crate::refusal::{Disposition, Refusal, RequestError};
 
 /// A connection that takes longer than this to open counts as refused.
@@ -75,7 +76,8 @@ struct Inner {
     server: String,
     version: ServerVersion,
     streams_lists: bool,
-    requests: Connection,
+    requests: RequestConnections,
+    turns: Option<Turns>,
     watches: WatchConnections,
 }
 
@@ -199,6 +201,15 @@ impl Ask<'_> {
         format!("{} {path}", self.method)
     }
 
+    /// Does it not matter whether the server has done this, when it stops answering? A question
+    /// can be asked again, and so can a merge patch. Of other writes it would not be known
+    /// whether they were done, so their answer is waited for.
+    fn may_be_given_up(&self) -> bool {
+        self.method == Method::GET
+            || self.content_type == MERGE_PATCH
+            || self.path.contains("dryRun=All")
+    }
+
     pub(crate) fn into_request(self) -> Result<Request<Body>, http::Error> {
         let mut request = Request::builder()
             .method(self.method)
@@ -225,7 +236,7 @@ impl Client {
     /// When the credentials are unusable or the server does not answer.
     pub async fn connect(access: &Access) -> Result<Self, ConnectError> {
         let server = access.server();
-        let requests = connection::for_requests(access)
+        let requests = RequestConnections::new(access)
             .map_err(|source| ConnectError::UseCredentials { server: server.clone(), source })?;
         let watches = WatchConnections::probe(access).await.map_err(|source| match source {
             connection::ProbeError::Build(source) => {
@@ -237,9 +248,11 @@ impl Client {
         })?;
         let streams_lists = access.streams_lists;
         let version = ServerVersion::default();
-        let unversioned = Inner { server, version, streams_lists, requests, watches };
+        let turns = RateLimit::of_environment().map(|it| Turns::new(it, Instant::now()));
+        let unversioned = Inner { server, version, streams_lists, requests, turns, watches };
         let answer =
-            send(&unversioned.requests, Ask::get("/version".into()), REQUEST_TIMEOUT).await;
+            send(&unversioned.requests.connection(), Ask::get("/version".into()), REQUEST_TIMEOUT)
+                .await;
         let answer = answer.map_err(|source| ConnectError::AskVersion {
             server: unversioned.server.clone(),
             source,
@@ -439,11 +452,28 @@ impl Client {
 
     /// Sends a request and returns once the answer begins.
     pub(crate) async fn stream(&self, ask: Ask<'_>) -> Result<http::Response<Body>, RequestError> {
-        open(&self.inner.requests, self.signed(ask)).await
+        open(&self.inner.requests.connection(), self.signed(ask)).await
     }
 
     pub(crate) async fn ask(&self, ask: Ask<'_>) -> Result<Answer, RequestError> {
-        send(&self.inner.requests, self.signed(ask), REQUEST_TIMEOUT).await
+        if let Some(turns) = &self.inner.turns {
+            tokio::time::sleep(turns.next(Instant::now())).await;
+        }
+        let (shown, may_be_given_up) = (ask.shown(), ask.may_be_given_up());
+        let mut silences = self.inner.requests.silences();
+        let connection = self.inner.requests.connection();
+        tokio::select! {
+            answer = send(&connection, self.signed(ask), REQUEST_TIMEOUT) => answer,
+            Ok(()) = silences.changed(), if may_be_given_up => Err(RequestError::Unreachable {
+                request: shown,
+                source: "the server stopped answering".into(),
+            }),
+        }
+    }
+
+    /// A watch found that the server does not answer any more.
+    pub(crate) fn fell_silent(&self) {
+        self.inner.requests.fell_silent();
     }
 
     fn signed<'a>(&self, ask: Ask<'a>) -> Ask<'a> {

@@ -42,7 +42,8 @@ pub struct StoreOptions {
     pub exclusions: Exclusions,
     /// Kinds that we may not list are not watched either, instead of being a trouble.
     pub leaves_forbidden_alone: bool,
-    /// An interrupted watch that heals within this time is not worth a word.
+    /// An interrupted watch that heals within this time is not worth a word. Counted from
+    /// when the server was last heard of: no verdict is older than this and unproven.
     pub grace: Duration,
     /// The source of jitter.
     pub random: Randomness,
@@ -59,7 +60,7 @@ impl StoreOptions {
             cluster_resources: false,
             exclusions: Exclusions::as_shipped(),
             leaves_forbidden_alone: false,
-            grace: Duration::from_secs(3),
+            grace: Duration::from_secs(4),
             random: Randomness::of_this_process(),
         }
     }

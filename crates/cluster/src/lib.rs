@@ -19,8 +19,12 @@ mod discovery;
 mod exclusions;
 mod field_sets;
 mod kinds;
+mod listened;
 mod logs;
+#[doc(hidden)]
+pub mod measure;
 mod proxy;
+mod rate;
 mod refusal;
 mod served;
 mod sighting;

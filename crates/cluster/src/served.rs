@@ -24,7 +24,10 @@ impl Cluster {
         let looking = async {
             while !awaited.is_empty() {
                 let kinds = self.refreshed_kinds().await;
-                awaited.retain(|kind| kinds.find(kind).is_none());
+                // A kind that was there before with another scope is told so for a moment more.
+                awaited.retain(|(kind, namespaced)| {
+                    kinds.find(kind).is_none_or(|it| it.namespaced != *namespaced)
+                });
                 if !awaited.is_empty() {
                     tokio::time::sleep(BETWEEN_LOOKS).await;
                 }
@@ -34,8 +37,8 @@ impl Cluster {
     }
 }
 
-/// What a definition defines; nothing for any other object.
-fn served_kinds(object: &Object) -> Vec<GroupVersionKind> {
+/// What a definition defines, and whether it lives in namespaces; nothing for any other object.
+fn served_kinds(object: &Object) -> Vec<(GroupVersionKind, bool)> {
     if !object.group_kind().is("apiextensions.k8s.io", "CustomResourceDefinition") {
         return Vec::new();
     }
@@ -43,7 +46,9 @@ fn served_kinds(object: &Object) -> Vec<GroupVersionKind> {
     let kind = object.text(&["spec", "names", "kind"]).unwrap_or_default();
     let versions = object.list(&["spec", "versions"]).iter();
     let served = versions.filter(|it| it["served"] == true).filter_map(|it| it["name"].as_str());
-    served.map(|version| GroupVersionKind::parse(&format!("{group}/{version}"), kind)).collect()
+    let namespaced = object.text(&["spec", "scope"]) == Some("Namespaced");
+    let kind = |version| GroupVersionKind::parse(&format!("{group}/{version}"), kind);
+    served.map(|version| (kind(version), namespaced)).collect()
 }
 
 #[cfg(test)]
@@ -57,11 +62,12 @@ mod tests {
         let definition = json!({
             "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
             "metadata": {"name": "boats.example.com"},
-            "spec": {"group": "example.com", "names": {"kind": "Boat", "plural": "boats"}, "versions": [
+            "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Boat", "plural": "boats"}, "versions": [
                 {"name": "v1", "served": true}, {"name": "v0", "served": false}]},
         });
         let kinds = |value| served_kinds(&Object::from_value(value).expect("an object"));
-        assert_eq!(kinds(definition), [GroupVersionKind::parse("example.com/v1", "Boat")]);
+        let boat = GroupVersionKind::parse("example.com/v1", "Boat");
+        assert_eq!(kinds(definition), [(boat, true)]);
         let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}});
         assert_eq!(kinds(map), []);
     }

@@ -150,6 +150,12 @@ impl Store {
     pub(crate) fn start_watch(&mut self, kind: &GroupKind, scope: Scope) -> WatchId {
         self.last_watch += 1;
         let id = WatchId(self.last_watch);
+        self.begin_watch(id, kind, scope);
+        id
+    }
+
+    /// Begins a watch that was stopped, or a new one.
+    pub(crate) fn begin_watch(&mut self, id: WatchId, kind: &GroupKind, scope: Scope) {
         let watched = Watched {
             kind: self.objects.kind_id(kind),
             name: kind.clone(),
@@ -161,7 +167,6 @@ impl Store {
             settled: false,
         };
         self.watches.insert(id, watched);
-        id
     }
 
     /// The kind is no longer served, or to be watched otherwise: its objects are no more, for us.

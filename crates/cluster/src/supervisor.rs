@@ -163,13 +163,24 @@ impl Feed {
         let client = self.shared.client.clone();
         let random = self.shared.random.clone();
         let kind = ApiKind::clone(&self.kind);
-        let mut watch = Watch::new(client, kind, scope, Selector::everything(), random);
+        let mut watch = Watch::new(client, kind, scope.clone(), Selector::everything(), random);
+        let mut is_left_alone = false;
         loop {
             match watch.next().await {
                 RawEvent::Interrupted { is_forbidden: true, why, .. }
                     if self.shared.leaves_forbidden_alone =>
                 {
-                    return self.leave_alone(&why);
+                    if !is_left_alone {
+                        self.leave_alone(&why);
+                    }
+                    is_left_alone = true;
+                }
+                // It is asked for all the same, ever more rarely: somebody may permit it.
+                RawEvent::Interrupted { .. } if is_left_alone => {}
+                RawEvent::Restarted if is_left_alone => {
+                    self.take_up(scope.clone());
+                    is_left_alone = false;
+                    self.tell(RawEvent::Restarted);
                 }
                 event => self.tell(event),
             }
@@ -181,6 +192,16 @@ impl Feed {
         tracing::info!(kind = %self.kind.group_kind(), why, "not ours to watch");
         self.shared.update(|store| store.stop_watch(self.id));
         self.shared.note_settled();
+    }
+
+    /// The kind was forbidden, and is no more.
+    fn take_up(&self, scope: Scope) {
+        let kind = self.kind.group_kind();
+        tracing::info!(%kind, "ours to watch from now on");
+        self.shared.update(|store| {
+            store.begin_watch(self.id, &kind, scope);
+            vec![Change::Kind { kind }]
+        });
     }
 
     fn tell(&self, event: RawEvent) {
@@ -207,7 +228,9 @@ impl Feed {
                 self.shared.update(|store| store.synced(id, version, StdInstant::now()));
                 self.shared.note_settled();
             }
-            RawEvent::Interrupted { why, kind_is_gone, .. } => self.interrupted(why, kind_is_gone),
+            RawEvent::Interrupted { why, kind_is_gone, unheard, .. } => {
+                self.interrupted(why, kind_is_gone, unheard);
+            }
         }
     }
 
@@ -221,10 +244,12 @@ impl Feed {
         }
     }
 
-    fn interrupted(&self, why: String, kind_is_gone: bool) {
+    fn interrupted(&self, why: String, kind_is_gone: bool, unheard: Duration) {
         let mut is_news = false;
+        let now = StdInstant::now();
+        let since = now.checked_sub(unheard).unwrap_or(now);
         self.shared.update(|store| {
-            is_news = store.interrupted(self.id, why, StdInstant::now());
+            is_news = store.interrupted(self.id, why, since);
             Vec::new()
         });
         self.shared.note_settled();
@@ -232,16 +257,15 @@ impl Feed {
             self.shared.want_kinds();
         }
         if is_news {
-            self.tell_after_grace();
+            self.tell_after(self.shared.grace.saturating_sub(unheard));
         }
     }
 
     /// Whoever relies on this kind looks again when the grace is over.
-    fn tell_after_grace(&self) {
+    fn tell_after(&self, rest_of_grace: Duration) {
         let (shared, kind) = (Arc::downgrade(&self.shared), self.kind.group_kind());
-        let grace = self.shared.grace;
         tokio::spawn(async move {
-            tokio::time::sleep(grace).await;
+            tokio::time::sleep(rest_of_grace).await;
             if let Some(shared) = shared.upgrade() {
                 shared.tell(Change::Kind { kind });
             }

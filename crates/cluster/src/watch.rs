@@ -164,6 +164,8 @@ pub(crate) enum RawEvent {
         why: String,
         kind_is_gone: bool,
         is_forbidden: bool,
+        /// For how long nothing may have been told already, when it was noticed.
+        unheard: Duration,
     },
 }
 
@@ -175,6 +177,8 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(30);
 const WATCH_SECONDS: (f64, f64) = (240.0, 300.0);
 /// A stream that ends sooner was refused rather than finished; asking again at once would go round in a circle.
 const SHORTEST: Duration = Duration::from_secs(1);
+/// Watches that return together do so within this time.
+const SPREAD: Duration = Duration::from_millis(200);
 /// How much longer we wait for it to close.
 const OVERTIME: Duration = Duration::from_secs(15);
 
@@ -190,8 +194,15 @@ pub(crate) struct Watch {
     streaming: bool,
     /// Does paging work? A page token may expire faster than we read.
     paging: bool,
-    not_before: Option<Instant>,
+    pause: Option<Pause>,
     state: State,
+}
+
+/// A wait after something went wrong.
+struct Pause {
+    until: Instant,
+    /// Does it end early when the server is heard of again?
+    ends_early: bool,
 }
 
 enum State {
@@ -211,7 +222,7 @@ struct Reading {
     progress: Progress,
     opened: Instant,
     closes: Instant,
-    _lease: Lease,
+    lease: Lease,
 }
 
 impl Watch {
@@ -234,7 +245,7 @@ impl Watch {
             backoff,
             streaming,
             paging: true,
-            not_before: None,
+            pause: None,
             state: State::Unknown,
         }
     }
@@ -242,8 +253,8 @@ impl Watch {
     /// The next thing to tell. Waits as long as it takes.
     pub(crate) async fn next(&mut self) -> RawEvent {
         loop {
-            if let Some(until) = self.not_before.take() {
-                tokio::time::sleep_until(until).await;
+            if let Some(pause) = self.pause.take() {
+                self.wait(pause).await;
             }
             match self.advance().await {
                 Ok(Some(event)) => return event,
@@ -253,6 +264,17 @@ impl Watch {
                         return event;
                     }
                 }
+            }
+        }
+    }
+
+    /// Waits; but when another watch reaches the server again, ours may try as well.
+    async fn wait(&mut self, pause: Pause) {
+        let mut heard = self.client.watches().heard();
+        tokio::select! {
+            () = tokio::time::sleep_until(pause.until) => {}
+            Ok(()) = heard.changed(), if pause.ends_early => {
+                tokio::time::sleep(SPREAD.mul_f64(self.random.next())).await;
             }
         }
     }
@@ -323,10 +345,18 @@ impl Watch {
         }
         let why = doubt.to_string();
         let wait = self.backoff.failed(doubt.needs_change());
-        self.not_before = Some(Instant::now() + wait);
+        self.pause =
+            Some(Pause { until: Instant::now() + wait, ends_early: doubt.refusal().is_none() });
+        if matches!(doubt, Doubt::Unanswered(_)) {
+            self.client.fell_silent();
+        }
         tracing::debug!(kind = %self.kind.group_kind(), why, ?wait, "watch interrupted");
         let (kind_is_gone, is_forbidden) = (doubt.kind_is_gone(), doubt.is_forbidden());
-        Some(RawEvent::Interrupted { why, kind_is_gone, is_forbidden })
+        let unheard = match doubt {
+            Doubt::Unanswered(since) => *since,
+            _ => Duration::ZERO,
+        };
+        Some(RawEvent::Interrupted { why, kind_is_gone, is_forbidden, unheard })
     }
 
     async fn read_page(&mut self, token: Option<String>) -> Result<(), Doubt> {
@@ -372,13 +402,16 @@ impl Watch {
             Ok(Err(error)) => return Err(Doubt::from_opening(error, version.is_none())),
             Err(_) => return Err(Doubt::Silence),
         };
+        if self.backoff.has_failed() {
+            self.client.watches().heard_again();
+        }
         Ok(Reading {
             body: response.into_body(),
             lines: Lines::default(),
             progress: Progress { listing: version.is_none(), version: version.unwrap_or_default() },
             opened: Instant::now(),
             closes: Instant::now() + seconds + OVERTIME,
-            _lease: lease,
+            lease,
         })
     }
 }
@@ -398,6 +431,8 @@ enum Doubt {
     Connection(Box<dyn std::error::Error + Send + Sync>),
     #[error("the watch broke: {0}")]
     Broken(String),
+    #[error("the server stopped answering")]
+    Unanswered(Duration),
     #[error("the watch fell silent")]
     Silence,
     #[error("could not read an event of the watch: {0}")]
@@ -457,7 +492,10 @@ impl Reading {
             let until = if listing { self.closes.min(patience) } else { self.closes };
             let frame = match tokio::time::timeout_at(until, self.body.frame()).await {
                 Ok(Some(Ok(frame))) => frame,
-                Ok(Some(Err(error))) => return Err(Doubt::Broken(in_one_line(&error))),
+                Ok(Some(Err(error))) => {
+                    let broken = || Doubt::Broken(in_one_line(&error));
+                    return Err(self.lease.silence().map_or_else(broken, Doubt::Unanswered));
+                }
                 Ok(None) if listing => {
                     return Err(Doubt::Broken("the server closed it during the list".into()));
                 }

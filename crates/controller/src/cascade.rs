@@ -8,7 +8,7 @@ use api::Application;
 use cluster::{ApplyError, Cluster, DeleteOptions, Propagation, Validation, Way, WriteOptions};
 use engine::{CascadeStep, Concern, Finding};
 use futures::stream::{self, StreamExt as _};
-use object::{Object, ResourceKey};
+use object::{GroupKind, Object, ResourceKey};
 
 use crate::Controller;
 use crate::acting::acting;
@@ -47,6 +47,10 @@ pub(crate) async fn delete(controller: &Controller, app: &Application) -> Next {
         }
     };
     let instance = controller.instance_name(app);
+    // What it had of a kind that nobody can see now is not gone.
+    if !destination.cluster.live(&instance, &recorded(app)).unverified.is_empty() {
+        return Some((Level::Live, RETRY));
+    }
     let Ok(mut live) = live_objects(&destination.cluster, &instance, &[]).await else {
         return Some((Level::Live, RETRY));
     };
@@ -64,6 +68,14 @@ pub(crate) async fn delete(controller: &Controller, app: &Application) -> Next {
         Stage::Cleanup(moment, finalizer) => doomed.clean_up(moment, &finalizer).await,
         Stage::Released => None,
     }
+}
+
+/// What the Application had when it was last compared.
+fn recorded(app: &Application) -> Vec<ResourceKey> {
+    let resources = app.status.resources.iter();
+    resources
+        .map(|it| ResourceKey::new(&GroupKind::new(&it.group, &it.kind), &it.namespace, &it.name))
+        .collect()
 }
 
 /// An Application that is being deleted, and what is left of it.

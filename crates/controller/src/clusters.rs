@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use api::names::IN_CLUSTER_SERVER;
 use cluster::{Cluster, StoreOptions};
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
 use settings::clusters::ClusterSettings;
 
 use crate::Controller;
@@ -21,9 +23,16 @@ pub(crate) async fn follow(controller: &Controller) {
     let mut watched_with = settings.borrow_and_update().clone();
     loop {
         book.wanted.clone_from(&watched_with.clusters);
-        for cluster in book.unconnected() {
-            connect(controller, &mut book, cluster).await;
+        // At once: one that does not answer must not keep us from the others.
+        let mut connecting: FuturesUnordered<_> = book
+            .unconnected()
+            .into_iter()
+            .map(|it| async { (connection(controller, &it).await, it) })
+            .collect();
+        while let Some((connection, cluster)) = connecting.next().await {
+            connected(controller, &mut book, cluster, connection);
         }
+        drop(connecting);
         for server in book.unregistered() {
             tracing::info!(server, "a cluster was unregistered");
             if server == IN_CLUSTER_SERVER {
@@ -94,8 +103,12 @@ async fn watch_anew(controller: &Controller, book: &mut Book) {
     }
 }
 
-async fn connect(controller: &Controller, book: &mut Book, cluster: ClusterSettings) {
-    let connection = connection(controller, &cluster).await;
+fn connected(
+    controller: &Controller,
+    book: &mut Book,
+    cluster: ClusterSettings,
+    connection: Result<Cluster, String>,
+) {
     let (server, name) = (cluster.server.clone(), cluster.shown_name().to_owned());
     let reached = connection.is_ok();
     match &connection {

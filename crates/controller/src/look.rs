@@ -12,7 +12,7 @@ use api::{
     SourceIntegrityGitPolicy, SourceIntegrityGitPolicyGpg, SourceIntegrityGitPolicyRepo,
     SyncOperationResource,
 };
-use cluster::{ApiKind, Cluster, Continuity, FieldSetWish, Kinds, Known, Live};
+use cluster::{ApiKind, Cluster, Continuity, FieldSetWish, Kinds, Known, Live, RequestError};
 use engine::operation::local_manifests;
 use engine::status::compared_to;
 use engine::{
@@ -33,8 +33,8 @@ use crate::ports::{Freshness, RefSource, RenderRequest, Rendered};
 use crate::projects::Permit;
 use crate::settings::Settings;
 
-/// A watch that is broken for less than this is expected back any moment.
-const GRACE: Duration = Duration::from_secs(10);
+/// An operation is not given up before its cluster is out of sight for this long.
+const OPERATIONS_WAIT: Duration = Duration::from_secs(60);
 
 /// What a look established.
 pub(crate) struct Seen {
@@ -64,8 +64,10 @@ pub(crate) struct Seen {
     pub(crate) may_pass: bool,
     /// Whether the sources could be read.
     pub(crate) reading: Reading,
-    /// The cluster is out of sight, so briefly that nothing should be said yet.
+    /// The cluster was never seen yet: nothing should be said.
     pub(crate) out_of_sight: bool,
+    /// It is out of sight since so short a time that an operation waits for it.
+    pub(crate) may_be_back: bool,
     /// What is remembered of earlier looks does not count.
     pub(crate) trusts_nothing: bool,
     /// It is about manifests that a user sent, not about git.
@@ -139,6 +141,7 @@ pub(crate) async fn look(controller: &Controller, app: &Application, at: &At) ->
         may_pass: false,
         reading: Reading::Settled,
         out_of_sight: false,
+        may_be_back: false,
         trusts_nothing: matches!(at, At::Target(level) if level.at_least_for(app) == Level::Hard),
         is_local: matches!(at, At::Manifests(_)),
     };
@@ -226,7 +229,8 @@ async fn observe_and_compare(controller: &Controller, seen: &mut Seen) {
     let mut live = match live_objects(&cluster, &seen.facts.instance, &wanted).await {
         Ok(live) => live,
         Err(blind) => {
-            seen.out_of_sight = blind.briefly;
+            seen.out_of_sight = blind.at_first;
+            seen.may_be_back = blind.lasting < OPERATIONS_WAIT;
             seen.may_pass = true;
             seen.findings.push(Finding::new(Concern::Comparison, blind.why));
             return;
@@ -524,7 +528,9 @@ pub(crate) fn tracked_by(tracking: &Tracking) -> TrackedBy {
 /// Why the live side is not known.
 pub(crate) struct Blind {
     why: String,
-    briefly: bool,
+    /// It was never seen yet.
+    at_first: bool,
+    lasting: Duration,
 }
 
 /// What the application tracks and what of `wanted` exists.
@@ -545,7 +551,10 @@ pub(crate) async fn live_objects(
             Ok(None) => {}
             Err(error) => {
                 let why = format!("could not read {key}: {}", error.in_one_line());
-                return Err(Blind { why, briefly: false });
+                // Watches will tell how long a server is gone; a no is a no.
+                let is_gone = matches!(error, RequestError::Unreachable { .. });
+                let lasting = if is_gone { Duration::ZERO } else { Duration::MAX };
+                return Err(Blind { why, at_first: false, lasting });
             }
         }
     }
@@ -554,16 +563,17 @@ pub(crate) async fn live_objects(
 
 fn blindness(live: &Live) -> Option<Blind> {
     let unverified = live.unverified.first()?;
-    let (why, briefly) = match &unverified.continuity {
+    let (why, at_first, lasting) = match &unverified.continuity {
         Continuity::Verified { .. } => return None,
-        Continuity::Starting => ("the first list is not complete".to_owned(), true),
-        Continuity::Broken { lasting, why } => (why.clone(), *lasting < GRACE),
+        Continuity::Starting => ("the first list is not complete", true, Duration::ZERO),
+        // The store has waited for as long as a verdict may stand unproven.
+        Continuity::Broken { why, lasting } => (why.as_str(), false, *lasting),
     };
     let why = format!(
         "the state of {} in the cluster is not known at the moment: {why}",
         unverified.kind
     );
-    Some(Blind { why, briefly })
+    Some(Blind { why, at_first, lasting })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use api::{Application, OperationState};
 use cluster::Cluster;
 use engine::operation::{Turn, end, progress_of, record, retries_at, turn, with_sources_of};
-use engine::{Look, Plan, Step, SyncOptions, plan, step, terminate};
+use engine::{Look, Plan, Step, SyncOptions, plan, saved_before, step, terminate};
 use jiff::{SignedDuration, Timestamp};
 use object::ResourceKey;
 
@@ -55,7 +55,7 @@ pub(crate) async fn advance(
         return sync(controller, stored, app, seen, state).await;
     };
     let mut there = look(controller, &with_sources_of(app, &asked), &at).await;
-    if there.out_of_sight {
+    if there.out_of_sight || there.may_be_back {
         return Some(controller.now() + BLIND_RETRY);
     }
     let wake_at = sync(controller, stored, app, &mut there, state).await;
@@ -107,12 +107,13 @@ async fn sync(
             return Some(controller.now() + WRITE_RETRY);
         }
     }
-    carry_out(controller, app, seen, state, &plan, &options, &writer).await
+    carry_out(controller, stored, app, seen, state, &plan, &options, &writer).await
 }
 
 /// Asks for the next step and does it, until there is something to wait for.
 async fn carry_out(
     controller: &Controller,
+    stored: &mut Arc<Application>,
     app: &mut Application,
     seen: &mut Seen,
     mut state: OperationState,
@@ -136,6 +137,18 @@ async fn carry_out(
         let advice = advise(plan, &progress, look);
         progress.extend(advice.learned);
         if let Step::Run(moves) = &advice.step {
+            if let Some(starting) = saved_before(moves) {
+                progress.extend(starting);
+                record(app, &mut state, plan, &progress, &seen.revisions);
+                app.status.operation_state = Some(state.clone());
+                match controller.status_writer.write_progress(stored, app).await {
+                    Ok(written) => *stored = written,
+                    Err(failure) => {
+                        tracing::debug!(app = %app.key(), error = %failure, "could not save progress");
+                        return Some(controller.now() + WRITE_RETRY);
+                    }
+                }
+            }
             progress.extend(perform(controller, cluster, moves, options.dry_run).await);
             continue;
         }

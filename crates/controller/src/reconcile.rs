@@ -49,7 +49,9 @@ pub(crate) async fn reconcile(controller: &Controller, key: &AppKey, level: Leve
     next = sync_by_itself(controller, &mut app, &mut seen).or(next);
 
     let mut stored = Arc::clone(&before);
-    if app.operation.is_some() {
+    if app.operation.is_some() && seen.may_be_back {
+        next = Some((level, RETRY_BLIND_LOOK));
+    } else if app.operation.is_some() {
         let wake_at = operate::advance(controller, &mut stored, &mut app, &mut seen).await;
         next = wake_at.map(|at| (Level::Live, until(at, controller.now()))).or(next);
     }

@@ -151,8 +151,8 @@ impl Settings {
     /// Does a cluster have to be watched anew because of what changed since `before`?
     pub(crate) fn watches_otherwise_than(&self, before: &Self) -> bool {
         let watching = |it: &Self| {
-            let Resources { exclusions, inclusions, .. } = it.resources.clone();
-            (it.tracking.clone(), exclusions, inclusions, it.are_written)
+            let Resources { exclusions, inclusions, respect_rbac, .. } = it.resources.clone();
+            (it.tracking.clone(), exclusions, inclusions, respect_rbac, it.are_written)
         };
         watching(self) != watching(before)
     }

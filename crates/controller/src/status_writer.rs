@@ -97,7 +97,19 @@ impl StatusWriter {
         if begun {
             return Ok(Arc::clone(stored));
         }
+        self.write_progress(stored, new).await
+    }
+
+    /// Saves how far an operation is; the Application as it is stored then.
+    pub(crate) async fn write_progress(
+        &self,
+        stored: &Arc<Application>,
+        new: &Application,
+    ) -> Result<Arc<Application>, WriteError> {
         let patch = Self::patch(stored, new);
+        if patch.is_empty() {
+            return Ok(Arc::clone(stored));
+        }
         self.send(stored, patch).await?;
         self.apps.get(&stored.key()).ok_or(WriteError::Gone)
     }

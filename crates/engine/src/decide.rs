@@ -240,7 +240,9 @@ fn against_last_try(
     // A heal long after the last one starts a new series.
     let attempts = if now.duration_since(finished) > backoff.most { 0 } else { attempts };
     let next = finished + backoff.wait(attempts);
-    if now < next {
+    // A heal that ended in the future ended before a clock was set back: waiting for
+    // that time could take years.
+    if (finished..next).contains(&now) {
         return Decision::Hold(Hold::HealsLater(next));
     }
     Decision::Heal { drifted, prune, attempt: attempts + 1 }
@@ -405,6 +407,13 @@ mod tests {
             let app = tried(app(heals()), "Succeeded", heals_before, NOW);
             check(app, "+a", Decision::Hold(Hold::HealsLater(at(NOW + wait))));
         }
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_does_not_hold_a_heal_up() {
+        let app = tried(app(heals()), "Succeeded", 3, NOW + 86_400);
+        let drifted = found("+a").items.into_keys().collect();
+        check(app, "+a", Decision::Heal { drifted, prune: false, attempt: 4 });
     }
 
     #[test]

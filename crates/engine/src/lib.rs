@@ -41,5 +41,5 @@ pub use marks::{Phase, TrackedBy};
 pub use pair::Pair;
 pub use plan::{Action, HookRun, Plan, Task, TaskId, plan};
 pub use status::{Established, status};
-pub use step::{Advice, Look, Move, Outcome, Progress, Step, step, terminate};
+pub use step::{Advice, Look, Move, Outcome, Progress, Step, saved_before, step, terminate};
 pub use writing::{Consent, NamespaceWish, Propagation, SyncOptions, Way, Writing};

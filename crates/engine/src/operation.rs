@@ -65,7 +65,7 @@ pub fn turn(app: &Application, now: Timestamp) -> Turn {
     let state = match running {
         None => begin(app.operation.clone().unwrap_or_default(), now),
         Some(state) => match retries_at(&state) {
-            Some(at) if now < at => return Turn::Waits(at),
+            Some(at) if now < at && !was_set_back(&state, now) => return Turn::Waits(at),
             Some(_) => retry(state),
             None => state,
         },
@@ -163,6 +163,7 @@ fn outcome(result: &ResourceResult) -> Option<Outcome> {
             Some(Outcome::Failed { message, was_applied })
         }
         (_, "Succeeded") => Some(Outcome::Completed { message }),
+        ("", "Running") => Some(Outcome::Starting),
         (_, "Running") => Some(Outcome::Applied { message, settles_at: None }),
         _ => None,
     }
@@ -199,13 +200,14 @@ fn result(id: &TaskId, outcome: &Outcome) -> Option<ResourceResult> {
     use ResultCode::{PruneSkipped, Pruned, SyncFailed, Synced};
     let (status, hook_phase, message) = match outcome {
         Outcome::Checked => return None,
-        Outcome::Applied { message, .. } => (Synced, Running, message),
-        Outcome::Completed { message } => (Synced, Succeeded, message),
-        Outcome::Pruned { message } => (Pruned, Succeeded, message),
-        Outcome::Left { message } => (PruneSkipped, Succeeded, message),
-        Outcome::Failed { message, was_applied: true } => (Synced, Failed, message),
+        Outcome::Starting => (None, Running, "about to start"),
+        Outcome::Applied { message, .. } => (Some(Synced), Running, message.as_str()),
+        Outcome::Completed { message } => (Some(Synced), Succeeded, message.as_str()),
+        Outcome::Pruned { message } => (Some(Pruned), Succeeded, message.as_str()),
+        Outcome::Left { message } => (Some(PruneSkipped), Succeeded, message.as_str()),
+        Outcome::Failed { message, was_applied: true } => (Some(Synced), Failed, message.as_str()),
         Outcome::Failed { message, was_applied: false } | Outcome::CheckFailed { message } => {
-            (SyncFailed, Failed, message)
+            (Some(SyncFailed), Failed, message.as_str())
         }
     };
     Some(ResourceResult {
@@ -213,8 +215,8 @@ fn result(id: &TaskId, outcome: &Outcome) -> Option<ResourceResult> {
         kind: id.key.kind.clone(),
         namespace: id.key.namespace.clone(),
         name: id.key.name.clone(),
-        status: status.into(),
-        message: message.clone(),
+        status: status.map(Into::into).unwrap_or_default(),
+        message: message.to_owned(),
         hook_phase: hook_phase.into(),
         sync_phase: id.phase.name().into(),
         ..ResourceResult::default()
@@ -255,6 +257,12 @@ fn finish(
 pub fn retries_at(state: &OperationState) -> Option<Timestamp> {
     let failed_at = state.finished_at?.timestamp()?;
     (state.phase == "Running").then(|| failed_at + retry_wait(state))
+}
+
+/// Did the last try end in the future? Then a clock was set back since, and how long
+/// ago it really ended nobody knows: waiting for that time could take years.
+fn was_set_back(state: &OperationState, now: Timestamp) -> bool {
+    state.finished_at.and_then(Time::timestamp).is_some_and(|ended| now < ended)
 }
 
 /// The record of an operation whose next try begins.
@@ -373,6 +381,15 @@ mod tests {
             ("Failed", "still no (retried 1 times).")
         );
         assert_eq!(app.operation, None);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_does_not_hold_a_retry_up() {
+        let mut app = asked(1, SyncOperation::default());
+        let state = goes(&app, NOW);
+        end(&mut app, state, "Failed", "no", at(NOW));
+        assert_eq!(goes(&app, NOW - 86_400).retry_count, 1);
+        assert_eq!(goes(&app, NOW + 86_400).retry_count, 1);
     }
 
     #[test]

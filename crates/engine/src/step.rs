@@ -25,6 +25,9 @@ pub type Progress = BTreeMap<TaskId, Outcome>;
 pub enum Outcome {
     /// Nothing was written yet, but the API server would take it.
     Checked,
+    /// A hook that is about to be started. Written down before it is, so that
+    /// whoever resumes and finds it knows that it is this sync's own.
+    Starting,
     /// Written; for a hook: started.
     Applied {
         /// What the API server made of it.
@@ -158,6 +161,26 @@ pub fn terminate<'p>(plan: &'p Plan, progress: &Progress, look: Look<'_>) -> Adv
     Advice { learned: walk.learned, step }
 }
 
+/// What must be saved, with all that was learned before, ahead of these moves;
+/// none where nothing must.
+///
+/// A hook runs once. A process that is killed right after it started one, or
+/// after it let one go that was over, could otherwise not tell from the cluster
+/// that it ran.
+#[must_use]
+pub fn saved_before(moves: &[Move<'_>]) -> Option<Vec<(TaskId, Outcome)>> {
+    let concerns_hooks = |it: &Move<'_>| match it {
+        Move::Apply(task) => task.action.is_hook(),
+        Move::ReleaseHook(_) | Move::RemoveHook(_) => true,
+        Move::Check(_) | Move::Prune(_) => false,
+    };
+    let starts = |it: &Move<'_>| match it {
+        Move::Apply(task) if task.action.is_hook() => Some((task.id.clone(), Outcome::Starting)),
+        _ => None,
+    };
+    moves.iter().any(concerns_hooks).then(|| moves.iter().filter_map(starts).collect())
+}
+
 struct Walk<'l> {
     progress: Progress,
     learned: Vec<(TaskId, Outcome)>,
@@ -289,6 +312,7 @@ impl Walk<'_> {
     fn end_hooks<'p>(&mut self, plan: &'p Plan) -> Step<'p> {
         let mut moves = Vec::new();
         for task in plan.tasks().filter(|task| task.action.is_hook()) {
+            self.adopt(task);
             if !matches!(self.progress.get(&task.id), Some(Outcome::Applied { .. })) {
                 continue;
             }
@@ -322,7 +346,17 @@ impl Walk<'_> {
         wave.tasks.iter().map(|task| self.state(task, waits_for_health)).collect()
     }
 
+    /// A hook that was about to be started, and is there, was started.
+    fn adopt(&mut self, task: &Task) {
+        let was_starting = self.progress.get(&task.id) == Some(&Outcome::Starting);
+        if was_starting && self.look.live.contains_key(&task.id.key) {
+            let message = format!("{} created", task.action.object().kubectl_name());
+            self.learn(task, Outcome::Applied { message, settles_at: None });
+        }
+    }
+
     fn state(&mut self, task: &Task, waits_for_health: bool) -> State {
+        self.adopt(task);
         let live = self.look.live.get(&task.id.key);
         match (&task.action, self.progress.get(&task.id), live) {
             (_, Some(Outcome::Failed { .. } | Outcome::CheckFailed { .. }), _) => State::Failed,
@@ -356,7 +390,7 @@ impl Walk<'_> {
                     State::Blocked
                 }
             }
-            (_, None | Some(Outcome::Checked), _) => State::Todo,
+            (_, None | Some(Outcome::Checked | Outcome::Starting), _) => State::Todo,
             (action, Some(Outcome::Applied { .. }), _) if waits_for_health || action.is_hook() => {
                 self.applied_state(task)
             }

@@ -13,7 +13,8 @@
 //!
 //! Events: `ready`, `broken`, `gone` (an object); `refuse` (the API server will
 //! refuse it); `invalid` (it will not pass the check before the sync); `later`
-//! (time passes); `restart` (everything but the saved progress is forgotten);
+//! (time passes); `restart` (everything but the progress is forgotten); `killed`
+//! (what was learned since the progress was last saved is forgotten too);
 //! `terminate` (the user wants it to end). Objects are `Kind/name@wave`, with
 //! `[Sync=option]` where they have one; in `cluster` an object is as git has it
 //! unless `=drifted`. Kinds: see `api_version`.
@@ -23,12 +24,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use api::{Application, SyncOperation, SyncStrategy, SyncStrategyApply, names};
+use api::{Application, OperationState, SyncOperation, SyncStrategy, SyncStrategyApply, names};
 use engine::diff::Comparing;
 use engine::health::BuiltinOnly;
+use engine::operation::{progress_of, record};
 use engine::{
     Action, Comparison, Facts, Look, Move, Outcome, Plan, Progress, Rules, Scope, Step,
-    SyncOptions, Task, Way, compare, plan, step, terminate,
+    SyncOptions, Task, Way, compare, plan, saved_before, step, terminate,
 };
 use jiff::{SignedDuration, Timestamp};
 use object::{GroupKind, Object, ResourceKey};
@@ -57,6 +59,8 @@ struct Story {
     options: SyncOptions,
     live: BTreeMap<ResourceKey, Object>,
     progress: Progress,
+    /// As the Application has it.
+    saved: OperationState,
     refused: BTreeSet<String>,
     invalid: BTreeSet<String>,
     terminating: bool,
@@ -115,6 +119,7 @@ impl Story {
             options,
             live,
             progress: Progress::new(),
+            saved: OperationState::default(),
             refused: BTreeSet::new(),
             invalid: BTreeSet::new(),
             terminating: false,
@@ -155,17 +160,29 @@ impl Story {
             self.progress.extend(advice.learned);
             match advice.step {
                 Step::Run(moves) => {
+                    if let Some(starting) = saved_before(&moves) {
+                        self.progress.extend(starting);
+                        self.save(plan);
+                    }
                     let is_check = moves.iter().all(|it| matches!(it, Move::Check(_)));
                     let words: Vec<String> = moves.iter().map(|it| self.perform(it)).collect();
                     if self.tells_checks || !is_check {
                         return format!("run {}", words.join("; "));
                     }
                 }
-                Step::Wait { message, .. } => return message,
+                Step::Wait { message, .. } => {
+                    self.save(plan);
+                    return message;
+                }
                 Step::Done { message } => return format!("done: {message}"),
                 Step::Failed { message } => return format!("failed: {message}"),
             }
         }
+    }
+
+    fn save(&mut self, plan: &Plan) {
+        let app = Application::named("argocd", "story");
+        record(&app, &mut self.saved, plan, &self.progress, &[]);
     }
 
     fn perform(&mut self, movement: &Move<'_>) -> String {
@@ -242,6 +259,7 @@ impl Story {
             "terminate" => self.terminating = true,
             "later" => self.now += SignedDuration::from_secs(3),
             "restart" => {}
+            "killed" => self.progress = progress_of(&self.saved),
             other => panic!("the story has an unknown event {other:?}"),
         }
     }

@@ -23,6 +23,8 @@ use testkit::git::Repo;
 const OBJECTS: usize = 500;
 const IDLE_APPS: usize = 100;
 const EDITS: usize = 50;
+const FLEET: usize = 1_000;
+const STORM: Duration = Duration::from_secs(60);
 /// Longer than a poll.
 const QUIET: Duration = Duration::from_secs(12);
 const DEADLINE: Duration = Duration::from_secs(180);
@@ -35,6 +37,9 @@ async fn main() {
     footprint(&world);
     let _repo_of_the_big_application = first_sync(&world).await;
     idle_and_drift(&world).await;
+    waves(&world).await;
+    let mut world = world;
+    fleet(&mut world).await;
 }
 
 struct World {
@@ -72,23 +77,7 @@ impl World {
         let access = Access::from_kubeconfig(Some(&cluster.kubeconfig_path()), None).await;
         let client = Client::connect(&access.expect("a kubeconfig")).await.expect("a connection");
         let began = Instant::now();
-        let log = std::fs::File::create(folder.path().join("argosy.log")).expect("a log");
-        let product = Command::new(binary)
-            .args(["run", "--namespace=argocd", "--app-resync=10s", "--app-resync-jitter=0s"])
-            .args([
-                "--metrics-address=127.0.0.1",
-                "--metrics-port=18482",
-                "--server-metrics-port=0",
-                "--port=0",
-                "--kubeconfig",
-            ])
-            .arg(cluster.kubeconfig_path())
-            .arg("--data-dir")
-            .arg(folder.path().join("data"))
-            .stdin(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .expect("the product starts");
+        let product = product(binary, &cluster, folder.path());
         while !is_ready() {
             assert!(began.elapsed() < DEADLINE, "the product never became ready");
             tokio::task::yield_now().await;
@@ -180,6 +169,27 @@ impl Drop for World {
         self.product.kill().ok();
         self.product.wait().ok();
     }
+}
+
+fn product(binary: &Path, cluster: &DevCluster, folder: &Path) -> Child {
+    let log = folder.join("argosy.log");
+    let log = std::fs::File::options().create(true).append(true).open(log).expect("a log");
+    Command::new(binary)
+        .args(["run", "--namespace=argocd", "--app-resync=10s", "--app-resync-jitter=0s"])
+        .args([
+            "--metrics-address=127.0.0.1",
+            "--metrics-port=18482",
+            "--server-metrics-port=0",
+            "--port=0",
+            "--kubeconfig",
+        ])
+        .arg(cluster.kubeconfig_path())
+        .arg("--data-dir")
+        .arg(folder.join("data"))
+        .stdin(Stdio::null())
+        .stderr(log)
+        .spawn()
+        .expect("the product starts")
 }
 
 fn footprint(world: &World) {
@@ -299,6 +309,222 @@ async fn idle_and_drift(world: &World) {
     let _: &tempfile::TempDir = &world.folder;
 }
 
+/// Five ConfigMaps, in one wave and in five.
+async fn waves(world: &World) {
+    let repo = Repo::new();
+    let mut files = Vec::new();
+    for i in 0..5 {
+        let map = config_map(&format!("map-{i}"), "1");
+        let wave = format!("annotations: {{argocd.argoproj.io/sync-wave: \"{i}\"}}, name:");
+        files.push((format!("five-waves/{i}.yaml"), map.replace("name:", &wave)));
+        files.push((format!("one-wave/{i}.yaml"), map));
+    }
+    let files: Vec<(&str, &str)> = files.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+    repo.commit(&files);
+    let mut times = BTreeMap::new();
+    for name in ["one-wave", "five-waves"] {
+        kubectl(&world.cluster, &["create", "namespace", name]);
+        let began = Instant::now();
+        world.deploy(name, &repo, name).await;
+        let applications = api_kind("argoproj.io/v1alpha1", "Application");
+        let is_done = |app: &Value| {
+            app["metadata"]["name"] == name
+                && app["status"]["operationState"]["phase"] == "Succeeded"
+        };
+        world.until(&applications, "argocd", 1, is_done).await;
+        times.insert(name, began.elapsed().as_secs_f64() * 1000.0);
+    }
+    let (one, five) = (times["one-wave"], times["five-waves"]);
+    println!(
+        "| five waves of ConfigMaps against one wave | ≤ 1.3 × + 100 ms ({:.0} ms) | {five:.0} ms ({one:.0} ms in one) |",
+        one * 1.3 + 100.0
+    );
+    for name in ["one-wave", "five-waves"] {
+        kubectl(&world.cluster, &["delete", "application", name, "--namespace=argocd"]);
+    }
+}
+
+/// 1,000 applications: made in one burst, grown to ten objects each, found again after a
+/// restart, healed, and under a storm of events.
+async fn fleet(world: &mut World) {
+    let names: Vec<String> = (0..FLEET).map(|i| format!("fleet-{i}")).collect();
+    let files = |objects: usize| -> Vec<(String, String)> {
+        let of = |name: &String, i: usize| {
+            (format!("{name}/{i}.yaml"), config_map(&format!("{name}-{i}"), "1"))
+        };
+        names.iter().flat_map(|name| (0..objects).map(move |i| of(name, i))).collect()
+    };
+    let repo = Repo::new();
+    let commit = |objects: usize| {
+        let files = files(objects);
+        let files: Vec<(&str, &str)> =
+            files.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        repo.commit(&files)
+    };
+    let first = commit(1);
+    for namespace in ["fleet", "fleet-floor"] {
+        kubectl(&world.cluster, &["create", "namespace", namespace]);
+    }
+    let floor = write_maps(world, "fleet-floor", FLEET).await;
+    let began = Instant::now();
+    stream::iter(&names)
+        .for_each_concurrent(10, |name| async {
+            world
+                .create(&json!({
+                    "apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+                    "metadata": {"name": name, "namespace": "argocd"},
+                    "spec": {
+                        "project": "default",
+                        "source": {"repoURL": repo.file_url(), "targetRevision": "main", "path": name},
+                        "destination": {"server": "https://kubernetes.default.svc", "namespace": "fleet"},
+                        "syncPolicy": {"automated": {"prune": true, "selfHeal": true}},
+                    },
+                }))
+                .await;
+        })
+        .await;
+    until_fleet_is_at(world, &first).await;
+    let ours = began.elapsed().as_secs_f64();
+    // Each application is itself created and told twice: four writes where the floor has one.
+    println!(
+        "| first sync of {FLEET} applications in one burst ÷ writing as often (4 × {FLEET} ConfigMaps, 10 in flight) | ≥ 70 % | {:.0} % ({:.2} s of {ours:.2} s) |",
+        4.0 * floor / ours * 100.0,
+        4.0 * floor
+    );
+    let second = commit(10);
+    until_fleet_is_at(world, &second).await;
+    world.until_quiet().await;
+    println!(
+        "| resident with {FLEET} applications and {} objects | ≤ 90 MiB | {:.1} MiB |",
+        FLEET * 10,
+        resident_mib(world.product.id())
+    );
+    heal(world, &names, "drift healed with 1,000 applications").await;
+    storm(world, &names).await;
+    restart(world).await;
+}
+
+async fn until_fleet_is_at(world: &World, revision: &str) {
+    let applications = api_kind("argoproj.io/v1alpha1", "Application");
+    let is_there = |app: &Value| {
+        let status = &app["status"];
+        status["sync"]["status"] == "Synced"
+            && status["sync"]["revision"] == revision
+            && status["operationState"]["phase"] == "Succeeded"
+    };
+    world.until(&applications, "argocd", FLEET, is_there).await;
+}
+
+/// How long it takes to write so many ConfigMaps, ten at a time.
+async fn write_maps(world: &World, namespace: &str, count: usize) -> f64 {
+    let began = Instant::now();
+    stream::iter(0..count)
+        .for_each_concurrent(10, |i| async move {
+            world
+                .create(&json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"version": "1"},
+                    "metadata": {"name": format!("map-{i}"), "namespace": namespace}}))
+                .await;
+        })
+        .await;
+    began.elapsed().as_secs_f64()
+}
+
+/// Edits one object of many applications, each when the one before is as git wants it again.
+async fn heal(world: &World, names: &[String], what: &str) {
+    let maps = api_kind("v1", "ConfigMap");
+    let mut times = Vec::new();
+    for name in names.iter().take(EDITS * 2) {
+        let (map, edit) = (format!("{name}-0"), json!({"data": {"version": "edited"}}));
+        let began = Instant::now();
+        world.client.merge_patch(&maps, "fleet", &map, None, &edit).await.expect("it is edited");
+        let healed = |it: &Value| it["metadata"]["name"] == *map && it["data"]["version"] == "1";
+        world.until(&maps, "fleet", 1, healed).await;
+        times.push(began.elapsed().as_secs_f64() * 1000.0);
+    }
+    times.sort_by(f64::total_cmp);
+    println!(
+        "| {what}, {} edits | p50 ≤ 50 ms, p99 ≤ 250 ms | p50 {:.0} ms, p99 {:.0} ms |",
+        times.len(),
+        times[times.len() / 2],
+        times[times.len() * 99 / 100]
+    );
+}
+
+/// Objects that applications own change as fast as the API server takes it, up to 1,000 times a second.
+async fn storm(world: &World, names: &[String]) {
+    let maps = api_kind("v1", "ConfigMap");
+    let owners = stream::iter(names.iter().take(100))
+        .then(|name| async {
+            let map = format!("{name}-1");
+            let owner = world.client.get(&maps, "fleet", &map).await.expect("an answer");
+            let uid = owner.and_then(|it| it.text(&["metadata", "uid"]).map(str::to_owned));
+            let child = format!("{map}-child");
+            world
+                .create(&json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
+                    "name": child, "namespace": "fleet", "ownerReferences": [
+                        {"apiVersion": "v1", "kind": "ConfigMap", "name": map, "uid": uid}]}}))
+                .await;
+            child
+        })
+        .collect::<Vec<_>>()
+        .await;
+    let (before, began) = (resident_mib(world.product.id()), Instant::now());
+    let changes = std::sync::atomic::AtomicUsize::new(0);
+    let blowing = stream::iter(0_u32..60_000).for_each_concurrent(20, |i| {
+        let (child, changes) = (&owners[i as usize % owners.len()], &changes);
+        let maps = &maps;
+        async move {
+            let at = began + Duration::from_millis(i.into());
+            tokio::time::sleep_until(at.into()).await;
+            if began.elapsed() < STORM {
+                let change = json!({"data": {"count": i.to_string()}});
+                let client = &world.client;
+                client.merge_patch(maps, "fleet", child, None, &change).await.expect("a change");
+                changes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            }
+        }
+    });
+    let healing = heal(world, &names[200..], "in a storm of events: drift healed");
+    tokio::join!(blowing, healing);
+    let rate = changes.into_inner() as u64 / STORM.as_secs();
+    println!(
+        "| the same: memory after a minute of {rate} changes a second | flat | {before:.1} → {:.1} MiB |",
+        resident_mib(world.product.id())
+    );
+}
+
+/// From a new process until the last application was looked at.
+async fn restart(world: &mut World) {
+    world.product.kill().expect("a process to end");
+    world.product.wait().expect("its end");
+    let began = Instant::now();
+    let (maps, applications) =
+        (api_kind("v1", "ConfigMap"), api_kind("argoproj.io/v1alpha1", "Application"));
+    for kind in [&maps, &applications] {
+        world.client.list(kind, "", &Selector::everything()).await.expect("a list");
+    }
+    let listing = began.elapsed().as_secs_f64();
+    let began = Instant::now();
+    let binary = std::env::var("ARGOSY_BINARY").expect("ARGOSY_BINARY names the product");
+    world.product = product(Path::new(&binary), &world.cluster, world.folder.path());
+    while looked_at() < FLEET {
+        assert!(began.elapsed() < DEADLINE, "it never looked at all of them");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    println!(
+        "| cold start with {FLEET} applications until the last is verified | ≤ 2 × listing + 2 s ({:.2} s) | {:.2} s |",
+        listing * 2.0 + 2.0,
+        began.elapsed().as_secs_f64()
+    );
+}
+
+/// How many passes the product has made.
+fn looked_at() -> usize {
+    let counts = asked("/metrics");
+    let counts = counts.lines().filter(|it| it.starts_with("argocd_app_reconcile_count"));
+    counts.filter_map(|it| it.rsplit(' ').next()?.parse::<usize>().ok()).sum()
+}
+
 /// How often the product wrote what, by verb and resource.
 fn our_writes(audit: &[Value]) -> BTreeMap<String, usize> {
     let mut writes = BTreeMap::new();
@@ -329,12 +555,18 @@ fn kubectl(cluster: &DevCluster, arguments: &[&str]) {
 }
 
 fn is_ready() -> bool {
+    asked("/healthz").starts_with("HTTP/1.0 200")
+}
+
+/// What the product answers about itself; nothing while it does not.
+fn asked(path: &str) -> String {
     use std::io::{Read as _, Write as _};
-    let Ok(mut stream) = std::net::TcpStream::connect(("127.0.0.1", 18482)) else { return false };
     let mut answer = String::new();
-    stream.write_all(b"GET /healthz HTTP/1.0\r\n\r\n").is_ok()
-        && stream.read_to_string(&mut answer).is_ok()
-        && answer.starts_with("HTTP/1.0 200")
+    let asked = std::net::TcpStream::connect(("127.0.0.1", 18482)).and_then(|mut stream| {
+        stream.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes())?;
+        stream.read_to_string(&mut answer)
+    });
+    if asked.is_ok() { answer } else { String::new() }
 }
 
 fn api_kind(api_version: &str, kind: &str) -> ApiKind {

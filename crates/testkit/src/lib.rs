@@ -4,8 +4,10 @@
 pub mod archive;
 pub mod cases;
 pub mod files;
+pub mod gate;
 pub mod git;
 pub mod kustomize;
 pub mod oidc;
+pub mod proxy;
 pub mod registry;
 pub mod truth;

@@ -6,16 +6,20 @@
 //! as a difference, `writing.rs` about how objects are written,
 //! `syncing.rs` about how a sync goes, `projects.rs` about what projects forbid; `bad_input.rs` gives it
 //! what users give it by mistake; `faults.rs` kills
-//! things. Tests share a cluster and a process, each with its own namespace,
+//! things, `network.rs` breaks what lies between, `steps.rs` kills it at every step of a sync;
+//! `bootstrap.rs` builds a cluster from one Application. Tests share a cluster and a process, each with its own namespace,
 //! unless they break one of the two.
 
 mod bad_input;
+mod bootstrap;
 mod comparing;
 mod faults;
+mod network;
 mod path;
 mod projects;
 mod settings;
 mod sources;
+mod steps;
 mod syncing;
 mod world;
 mod writing;

@@ -1,33 +1,11 @@
 //! What the control plane's settings say counts while the product runs: other
 //! clusters by their Secrets, rules that projects share.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use devcluster::DevCluster;
 use serde_json::{Value, json};
 use testkit::git::Repo;
 
-use crate::world::{CONTROL_NAMESPACE, World, config_map, deployment, shared};
-
-/// The Secret by which Argo CD registers a cluster, with its admin's certificate.
-fn cluster_secret(cluster: &DevCluster, name: &str) -> Value {
-    let shown = cluster.kubectl(&["config", "view", "--raw", "--output=json"]).expect("kubectl");
-    let config: Value = serde_json::from_slice(&shown.stdout).expect("a kubeconfig");
-    let (server, user) = (&config["clusters"][0]["cluster"], &config["users"][0]["user"]);
-    let tls = json!({"tlsClientConfig": {
-        "caData": server["certificate-authority-data"],
-        "certData": user["client-certificate-data"],
-        "keyData": user["client-key-data"],
-    }});
-    let data =
-        [("name", name.to_owned()), ("server", cluster.server_url()), ("config", tls.to_string())];
-    let data: Value = data.iter().map(|(key, text)| (*key, STANDARD.encode(text))).collect();
-    json!({
-        "apiVersion": "v1", "kind": "Secret", "data": data,
-        "metadata": {"name": format!("cluster-{name}"), "namespace": CONTROL_NAMESPACE,
-            "labels": {"argocd.argoproj.io/secret-type": "cluster"}},
-    })
-}
+use crate::world::{CONTROL_NAMESPACE, World, cluster_secret, config_map, deployment, shared};
 
 #[tokio::test]
 async fn a_cluster_is_there_as_soon_as_its_secret_is_and_as_long() {
@@ -46,7 +24,7 @@ async fn a_cluster_is_there_as_soon_as_its_secret_is_and_as_long() {
     let unknown = "there are no clusters with this name: other";
     it.until("told that there is no such cluster", |app| says(app, unknown)).await;
 
-    it.create(&cluster_secret(&other, "other")).await;
+    it.create(&cluster_secret(&other, "other", &other.server_url())).await;
     it.until_synced().await;
     let read = other.kubectl(&[
         "get",

@@ -11,6 +11,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use api::{Application, OperationState};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use cluster::{Access, ApiKind, Client, Randomness, Scope, Selector, WatchEvent};
 use devcluster::DevCluster;
 use futures::StreamExt as _;
@@ -42,7 +44,11 @@ pub(crate) fn shared() -> &'static World {
 impl World {
     /// A fresh cluster; the product is not started.
     pub(crate) fn new() -> Self {
-        let cluster = DevCluster::start().expect("a control plane");
+        Self::with(&devcluster::Options::default())
+    }
+
+    pub(crate) fn with(options: &devcluster::Options) -> Self {
+        let cluster = DevCluster::start_with(options).expect("a control plane");
         let folder = tempfile::tempdir().expect("a temporary folder");
         let world = Self { cluster, folder, product: Mutex::new(None) };
         for (name, definition) in api::crds::yaml() {
@@ -72,6 +78,16 @@ impl World {
     }
 
     pub(crate) fn start_product_with(&self, kubeconfig: &std::path::Path, namespace: &str) {
+        self.start_product_in(kubeconfig, namespace, &[]);
+    }
+
+    /// Starts it with these variables in its environment.
+    pub(crate) fn start_product_in(
+        &self,
+        kubeconfig: &std::path::Path,
+        namespace: &str,
+        variables: &[(&str, &str)],
+    ) {
         let log = File::options().create(true).append(true).open(self.log()).expect("a log file");
         let child = Command::new(env!("CARGO_BIN_EXE_argosy"))
             .args(["run", "--app-resync=1s", "--app-resync-jitter=0s", "--loglevel=debug"])
@@ -89,6 +105,7 @@ impl World {
             .arg(self.folder.path().join("data"))
             // The world of all tests is never dropped: the product ends with us.
             .arg("--until-input-ends")
+            .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(log)
@@ -103,6 +120,35 @@ impl World {
         let mut child = child.expect("a running product");
         child.kill().expect("a process to kill");
         child.wait().expect("its end");
+    }
+
+    /// Waits until the product has logged something with these words.
+    pub(crate) async fn until_said(&self, words: &str) {
+        let looking = async {
+            while !self.said().contains(words) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(DEADLINE, looking).await.expect("the product says it in time");
+    }
+
+    /// What the product has logged so far.
+    pub(crate) fn said(&self) -> String {
+        std::fs::read_to_string(self.log()).unwrap_or_default()
+    }
+
+    /// Every request that the API server has answered, if the cluster writes them down.
+    pub(crate) fn audit(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.cluster.audit_log_path()).expect("an audit log");
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// Applies manifests as the administrator.
+    pub(crate) fn apply(&self, manifests: &str) {
+        let file = self.folder.path().join("applied.yaml");
+        std::fs::write(&file, manifests).expect("manifests on disk");
+        let file = file.display().to_string();
+        self.kubectl(&["apply", "--server-side", "--force-conflicts", "--filename", &file]);
     }
 
     pub(crate) fn log(&self) -> PathBuf {
@@ -295,6 +341,26 @@ impl Test<'_> {
         }
         last
     }
+}
+
+/// The Secret by which Argo CD registers a cluster, with its admin's certificate.
+pub(crate) fn cluster_secret(cluster: &DevCluster, name: &str, server: &str) -> Value {
+    let shown = cluster.kubectl(&["config", "view", "--raw", "--output=json"]).expect("kubectl");
+    let config: Value = serde_json::from_slice(&shown.stdout).expect("a kubeconfig");
+    let (theirs, user) = (&config["clusters"][0]["cluster"], &config["users"][0]["user"]);
+    let tls = json!({"tlsClientConfig": {
+        "caData": theirs["certificate-authority-data"],
+        "certData": user["client-certificate-data"],
+        "keyData": user["client-key-data"],
+    }});
+    let data =
+        [("name", name.to_owned()), ("server", server.to_owned()), ("config", tls.to_string())];
+    let data: Value = data.iter().map(|(key, text)| (*key, STANDARD.encode(text))).collect();
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "data": data,
+        "metadata": {"name": format!("cluster-{name}"), "namespace": CONTROL_NAMESPACE,
+            "labels": {"argocd.argoproj.io/secret-type": "cluster"}},
+    })
 }
 
 /// Names of the kinds that tests use; the plural is theirs by convention.

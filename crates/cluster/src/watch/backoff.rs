@@ -28,6 +28,10 @@ impl Backoff {
         Self { failures: 0, random }
     }
 
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failures > 0
+    }
+
     pub(crate) fn succeeded(&mut self) {
         self.failures = 0;
     }

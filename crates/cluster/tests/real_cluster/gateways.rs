@@ -6,8 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cluster::{Access, Client, Cluster};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
 
 use super::fixture::{kubeconfig, options, run};
 
@@ -19,6 +23,8 @@ const CREDENTIALS: &str = "Basic dXNlcjpwYXNzd29yZA==";
 enum Tongue {
     /// HTTP `CONNECT`, with a password.
     Connect,
+    /// The same, inside TLS.
+    SecureConnect,
     /// SOCKS 5, without one.
     Socks,
 }
@@ -49,17 +55,49 @@ impl Gateway {
 }
 
 async fn pass(tongue: Tongue, mut client: TcpStream, count: &AtomicUsize) -> Option<()> {
-    let server = match tongue {
-        Tongue::Connect => connect(&mut client).await?,
-        Tongue::Socks => socks(&mut client).await?,
-    };
+    match tongue {
+        Tongue::Connect => {
+            let server = connect(&mut client).await?;
+            join(client, server, count).await
+        }
+        Tongue::SecureConnect => {
+            let mut client = acceptor().accept(client).await.ok()?;
+            let server = connect(&mut client).await?;
+            join(client, server, count).await
+        }
+        Tongue::Socks => {
+            let server = socks(&mut client).await?;
+            join(client, server, count).await
+        }
+    }
+}
+
+/// TLS with the certificate of the API server, whose authority the kubeconfig names.
+fn acceptor() -> TlsAcceptor {
+    let folder = kubeconfig();
+    let folder = folder.parent().expect("a folder");
+    let certificates = CertificateDer::pem_file_iter(folder.join("apiserver.crt"));
+    let certificates = certificates.expect("a file").collect::<Result<_, _>>();
+    let key = PrivateKeyDer::from_pem_file(folder.join("apiserver.key")).expect("a key");
+    let config = ServerConfig::builder()
+        .with_no_client_auth()
+        .with_single_cert(certificates.expect("certificates"), key)
+        .expect("a certificate with its key");
+    TlsAcceptor::from(Arc::new(config))
+}
+
+async fn join(
+    mut client: impl AsyncRead + AsyncWrite + Unpin,
+    server: String,
+    count: &AtomicUsize,
+) -> Option<()> {
     let mut server = TcpStream::connect(server).await.ok()?;
     count.fetch_add(1, Ordering::Relaxed);
     copy_bidirectional(&mut client, &mut server).await.ok().map(|_| ())
 }
 
 /// Hears where to go, and agrees if the password is right.
-async fn connect(client: &mut TcpStream) -> Option<String> {
+async fn connect(client: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> Option<String> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(client.read_u8().await.ok()?);
@@ -118,6 +156,14 @@ fn a_cluster_behind_an_http_proxy_with_a_password_is_watched_through_it() {
         let chain = std::iter::successors(Some(&why as &dyn std::error::Error), |it| it.source());
         let told: Vec<String> = chain.map(ToString::to_string).collect();
         assert!(told.join(": ").contains("proxy auth"), "{told:?}");
+    });
+}
+
+#[test]
+fn a_cluster_behind_a_proxy_that_is_reached_by_tls_is_watched_through_it() {
+    run(async {
+        let gateway = Gateway::start(Tongue::SecureConnect).await;
+        watches_through(&gateway, &format!("https://user:password@{}", gateway.address)).await;
     });
 }
 

@@ -1,12 +1,13 @@
 //! What the store shows.
 
-use cluster::{Change, Client, Continuity, Scope, Selector, WatchEvent};
+use cluster::{Change, Client, Cluster, Continuity, Scope, Selector, StoreOptions, WatchEvent};
 use futures::StreamExt as _;
 use object::{GroupKind, ResourceKey};
 use serde_json::{Value, json};
 
 use super::fixture::{
-    Place, TRACKING, access, apply, cluster, config_map, kubeconfig, run, until, until_told, values,
+    Place, TRACKING, access, apply, cluster, config_map, kubeconfig, options, run, until,
+    until_told, values,
 };
 
 #[test]
@@ -287,5 +288,34 @@ fn a_server_that_does_not_stream_lists_is_read_page_by_page() {
             matches!(&told, Some(WatchEvent::Deleted(it)) if it["metadata"]["name"] == "m0007"),
             "{told:?}"
         );
+    });
+}
+
+/// A cluster of which only one namespace is watched, with or without what is cluster-scoped.
+async fn namespaced(place: &Place, cluster_resources: bool) -> Cluster {
+    let namespaces = Some(vec![place.namespace.clone()]);
+    let options = StoreOptions { namespaces, cluster_resources, ..options() };
+    let watcher = Cluster::start(&access(&kubeconfig()).await, options).await.expect("a cluster");
+    watcher.ready().await;
+    watcher
+}
+
+#[test]
+fn of_a_cluster_in_namespaced_mode_only_these_namespaces_are_seen() {
+    run(async {
+        let (place, other) = (Place::new("within").await, Place::new("without").await);
+        for it in [&place, &other] {
+            apply(&it.cluster, it.map("a", Some("both"), "1")).await;
+        }
+        let namespace = ResourceKey::new(&GroupKind::new("", "Namespace"), "", "within");
+        for cluster_resources in [false, true] {
+            let watcher = namespaced(&place, cluster_resources).await;
+            let seen: Vec<_> = watcher.live("both", &[]).objects.into_keys().collect();
+            assert_eq!(seen, [place.key("a")]);
+            assert_eq!(watcher.known(&namespace).is_some(), cluster_resources);
+            // What is not watched is asked for by name.
+            let asked = watcher.live("nobody", &[other.key("a")]);
+            assert_eq!(asked.unknown.len(), 1);
+        }
     });
 }

@@ -9,7 +9,7 @@ use cluster::{
 use object::Object;
 use serde_json::{Value, json};
 
-use super::fixture::{Place, access, apply, kubeconfig, object, options, run, values};
+use super::fixture::{Place, access, apply, kubeconfig, object, options, run, until, values};
 
 async fn refused(place: &Place, manifest: Value, options: &ApplyOptions) -> ApplyError {
     place.cluster.apply(&object(manifest), options).await.expect_err("refused")
@@ -194,6 +194,32 @@ fn what_may_not_be_listed_can_be_left_alone_and_is_asked_for_by_name() {
         let live = nobody.live("x", &[place.key("a")]);
         assert_eq!(live.unverified, []);
         assert_eq!(live.unknown, BTreeSet::from([place.key("a")]));
+    });
+}
+
+#[test]
+fn what_may_be_listed_later_is_watched_from_then_on() {
+    run(async {
+        let place = Place::new("permitted-later").await;
+        apply(&place.cluster, place.map("a", Some("permitted-later"), "1")).await;
+        let newcomer = access(&kubeconfig()).await.impersonating("newcomer", &[]);
+        let options = StoreOptions { leaves_forbidden_alone: true, ..options() };
+        let newcomer = Cluster::start(&newcomer, options).await.expect("anyone may discover");
+        newcomer.ready().await;
+        let mut changes = newcomer.changes();
+        assert_eq!(newcomer.known(&place.key("a")), None);
+
+        let rbac = "rbac.authorization.k8s.io";
+        apply(
+            &place.cluster,
+            json!({"apiVersion": format!("{rbac}/v1"), "kind": "ClusterRoleBinding",
+                "metadata": {"name": "newcomer"},
+                "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": "view"},
+                "subjects": [{"apiGroup": rbac, "kind": "User", "name": "newcomer"}]}),
+        )
+        .await;
+        until(&mut changes, || newcomer.known(&place.key("a")).is_some()).await;
+        assert_eq!(newcomer.health().trouble, None);
     });
 }
 
