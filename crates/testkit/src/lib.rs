@@ -7,5 +7,6 @@ pub mod files;
 pub mod git;
 pub mod kustomize;
 pub mod oidc;
+pub mod redis;
 pub mod registry;
 pub mod truth;
