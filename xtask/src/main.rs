@@ -11,6 +11,7 @@ mod fuzz;
 mod guestbook;
 mod oracle;
 mod product;
+mod programs;
 mod shell;
 mod test;
 mod tidy;

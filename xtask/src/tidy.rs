@@ -26,7 +26,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
     ("runtime", &[]),
     ("plugins", &["gocompat"]),
     ("cluster", &["engine", "gocompat", "object", "runtime"]),
-    ("repo-server", &["api", "gocompat", "object", "plugins", "render", "runtime"]),
+    ("repo-server", &["api", "gocompat", "object", "plugins", "render", "runtime", "wire"]),
     (
         "controller",
         &["api", "cluster", "engine", "gocompat", "lua", "object", "render", "runtime", "settings"],
@@ -45,6 +45,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
             "repo-server",
             "runtime",
             "settings",
+            "wire",
         ],
     ),
     ("wire", &["api", "gocompat", "object"]),

@@ -3,9 +3,16 @@
 mod api;
 mod cmp_server;
 mod crds;
+mod elsewhere;
+mod elsewhere_api;
+mod mounted;
+mod redis_flags;
+mod repo_server_role;
 mod repositories;
 mod run;
 mod sources;
+#[cfg(test)]
+mod sources_tests;
 
 use clap::{Parser, Subcommand};
 
@@ -24,6 +31,8 @@ struct Command {
 enum Role {
     /// Run every role in this process, until Ctrl-C or SIGTERM
     Run(Box<run::Options>),
+    /// Run the repo server alone: renders sources for Argo CD's controllers and ours
+    RepoServer(Box<repo_server_role::Options>),
     /// Run one config management plugin beside a repo server, until Ctrl-C or SIGTERM
     CmpServer(cmp_server::Options),
     /// Print the custom resource definitions, for `kubectl apply --server-side -f -`
@@ -34,6 +43,7 @@ fn main() -> anyhow::Result<()> {
     keep_pages_small();
     match Command::parse().role {
         Role::Run(options) => run::run(*options),
+        Role::RepoServer(options) => repo_server_role::run(*options),
         Role::CmpServer(options) => cmp_server::run(options),
         Role::Crds => crds::print(),
     }

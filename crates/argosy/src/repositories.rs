@@ -10,8 +10,6 @@ use runtime::Shutdown;
 use settings::repositories::Repository;
 use settings::{Settings, SettingsStore};
 
-use crate::sources::InProcess;
-
 /// What the settings say about rendering.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RenderSettings {
@@ -37,13 +35,13 @@ impl RenderSettings {
 
 /// Hands on every change until the end.
 pub(crate) async fn follow(
-    sources: Arc<InProcess>,
+    take_over: impl Fn(&SettingsStore),
     settings: Arc<SettingsStore>,
     shutdown: Shutdown,
 ) {
     let mut changes = settings.subscribe();
     while let Some(Ok(())) = shutdown.or_end(changes.changed()).await {
-        sources.take_over(&settings);
+        take_over(&settings);
     }
 }
 

@@ -13,11 +13,15 @@ use cluster::{Access, Client, Cluster, Randomness};
 use controller::{Controller, HealBackoff, PollOptions, Ports};
 use jiff::SignedDuration;
 use prometheus_client::registry::Registry;
+use repo_server::client::RepoClient;
 use repo_server::{PluginOptions, RepoServer};
 use runtime::{LogFormat, Shutdown, serve_metrics, start_logging};
 use settings::SettingsStore;
 
 use crate::api::{ApiOptions, InProcessController, InProcessSources};
+use crate::elsewhere::{Elsewhere, RepoServerOptions};
+use crate::elsewhere_api::ElsewhereSources;
+use crate::repo_server_role::CacheOptions;
 use crate::repositories;
 use crate::sources::InProcess;
 
@@ -109,6 +113,10 @@ pub(crate) struct Options {
     #[arg(long, env = "ARGOCD_GPG_ENABLED", default_value = "true")]
     gpg_enabled: String,
     #[command(flatten)]
+    caches: CacheOptions,
+    #[command(flatten)]
+    repo_server: RepoServerOptions,
+    #[command(flatten)]
     api: ApiOptions,
 }
 
@@ -143,16 +151,23 @@ async fn start(options: Options) -> anyhow::Result<()> {
     let shutdown = Shutdown::on_signals()?;
     let access = access(&options).await?;
     let namespace = options.namespace.clone().unwrap_or_else(|| access.namespace().to_owned());
-    let data_dir = data_dir(&options)?;
+    let data_dir = data_dir(options.data_dir.as_ref())?;
     let repo_options = repo_server::Options {
         plugins: PluginOptions {
             sockets: options.plugin_socket_dir.clone(),
             excluded: options.plugin_tar_exclude.clone().into(),
         },
+        cache_budget: options.caches.memory(),
+        disk_budget: options.caches.disk,
         ..repo_server::Options::new(&data_dir)
     };
-    let repo_server = RepoServer::open(repo_options)
-        .with_context(|| format!("could not open the data directory {}", data_dir.display()))?;
+    let elsewhere = options.repo_server.client()?;
+    let open = || {
+        let opened = RepoServer::open(repo_options);
+        opened.with_context(|| format!("could not open the data directory {}", data_dir.display()))
+    };
+    // Where another process has the repositories, this one stores none.
+    let repo_server = if elsewhere.is_some() { None } else { Some(open()?) };
 
     let Some(client) = connect(&access, &shutdown).await else { return Ok(()) };
     let settings = SettingsStore::load(&client, &namespace).await;
@@ -161,15 +176,15 @@ async fn start(options: Options) -> anyhow::Result<()> {
     let cluster = Cluster::start_with(client.clone(), watching).await?;
 
     let mut registry = Registry::default();
-    let sources = Arc::new(InProcess::new(repo_server, &settings, options.checks_signatures()));
-    let repositories =
-        repositories::follow(sources.clone(), Arc::clone(&settings), shutdown.clone());
-    let ports = Ports {
-        sources: sources.clone(),
-        control_plane: client.clone(),
-        cluster,
-        settings: Arc::clone(&settings),
+    let with = Joined { settings: &settings, client: &client, namespace: &namespace };
+    let (sources, api_sources, take_over) = match (elsewhere, repo_server) {
+        (Some(elsewhere), _) => with.elsewhere(elsewhere, options.checks_signatures()),
+        (None, Some(server)) => with.in_process(server, options.checks_signatures()),
+        (None, None) => unreachable!("one of the two was made"),
     };
+    let repositories = repositories::follow(take_over, Arc::clone(&settings), shutdown.clone());
+    let ports =
+        Ports { sources, control_plane: client.clone(), cluster, settings: Arc::clone(&settings) };
     let application_namespaces = application_namespaces(&options);
     let controller_options = controller::Options {
         namespace: namespace.clone(),
@@ -204,14 +219,8 @@ async fn start(options: Options) -> anyhow::Result<()> {
         login_limits: api_server::LoginLimits::default(),
         random: Randomness::of_this_process(),
     };
-    let api_sources = InProcessSources {
-        sources,
-        settings: Arc::clone(&settings),
-        control_plane: client.clone(),
-        namespace: api_options.namespace.clone(),
-    };
     let api_ports = api_server::Ports {
-        sources: Arc::new(api_sources),
+        sources: api_sources,
         control_plane: client.clone(),
         control: Arc::new(InProcessController(Arc::clone(&controller))),
         settings: Arc::clone(&settings),
@@ -229,8 +238,49 @@ async fn start(options: Options) -> anyhow::Result<()> {
     served
 }
 
+/// What joins roles to the repo server.
+struct Joined<'j> {
+    settings: &'j Arc<SettingsStore>,
+    client: &'j Client,
+    namespace: &'j str,
+}
+
+/// The repo server as the controller sees it, as the API server does, and what
+/// to do when settings change.
+type Sources = (
+    Arc<dyn controller::Sources>,
+    Arc<dyn api_server::Sources>,
+    Box<dyn Fn(&SettingsStore) + Send>,
+);
+
+impl Joined<'_> {
+    fn in_process(&self, server: RepoServer, checks_signatures: bool) -> Sources {
+        let sources = Arc::new(InProcess::new(server, self.settings, checks_signatures));
+        let api = InProcessSources {
+            sources: Arc::clone(&sources),
+            settings: Arc::clone(self.settings),
+            control_plane: self.client.clone(),
+            namespace: self.namespace.to_owned(),
+        };
+        let follower = Arc::clone(&sources);
+        (sources, Arc::new(api), Box::new(move |settings| follower.take_over(settings)))
+    }
+
+    fn elsewhere(&self, client: RepoClient, checks_signatures: bool) -> Sources {
+        let sources = Arc::new(Elsewhere::new(client, self.settings, checks_signatures));
+        let api = ElsewhereSources {
+            sources: Arc::clone(&sources),
+            settings: Arc::clone(self.settings),
+            control_plane: self.client.clone(),
+            namespace: self.namespace.to_owned(),
+        };
+        let follower = Arc::clone(&sources);
+        (sources, Arc::new(api), Box::new(move |settings| follower.take_over(settings)))
+    }
+}
+
 #[expect(clippy::exit, reason = "there is nobody left to work for")]
-fn end_with_input() {
+pub(crate) fn end_with_input() {
     // However reading ends, it has ended.
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).ok();
     std::process::exit(0);
@@ -262,12 +312,12 @@ async fn connect(access: &Access, shutdown: &Shutdown) -> Option<Client> {
     }
 }
 
-fn data_dir(options: &Options) -> anyhow::Result<PathBuf> {
+/// Where repositories are stored.
+pub(crate) fn data_dir(named: Option<&PathBuf>) -> anyhow::Result<PathBuf> {
     let from =
         |variable: &str| std::env::var_os(variable).filter(|it| !it.is_empty()).map(PathBuf::from);
-    options
-        .data_dir
-        .clone()
+    named
+        .cloned()
         .or_else(|| Some(from("XDG_CACHE_HOME")?.join("argosy/repositories")))
         .or_else(|| Some(from("HOME")?.join(".cache/argosy/repositories")))
         .context(
@@ -276,7 +326,7 @@ fn data_dir(options: &Options) -> anyhow::Result<PathBuf> {
 }
 
 /// A Go duration, or a bare number of seconds, as Argo CD's settings have it.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     if let Ok(seconds) = text.trim().parse() {
         return Ok(Duration::from_secs(seconds));
     }

@@ -16,6 +16,14 @@ pub struct Package {
     pub(crate) path: String,
 }
 
+impl Package {
+    /// The archive (`tar.gz`), and its SHA-256 in hexadecimal digits.
+    #[must_use]
+    pub fn into_archive(self) -> (Bytes, String) {
+        (self.archive, self.checksum)
+    }
+}
+
 /// Packs files one by one.
 pub struct Packer {
     tar: tar::Builder<GzEncoder<Vec<u8>>>,

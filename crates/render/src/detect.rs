@@ -3,12 +3,13 @@
 use std::fmt;
 
 use api::ApplicationSource;
+use serde::{Deserialize, Serialize};
 
 use crate::RenderError;
 use crate::tree::{EntryKind, Tree, TreePath};
 
 /// The kinds of source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum SourceType {
     /// A Helm chart.
     Helm,

@@ -30,6 +30,7 @@ use std::sync::Arc;
 
 use api::ApplicationSource;
 use object::Object;
+use serde::{Deserialize, Serialize};
 
 pub use chart::unpack_chart;
 pub use details::{HelmDetails, KustomizeDetails, SourceDetails, discover_all};
@@ -94,7 +95,7 @@ impl RenderContext {
 }
 
 /// What a cluster can do, as charts see it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Capabilities {
     /// Such as `v1.36.1`; Helm's own assumption when empty.
     pub kube_version: String,
@@ -129,7 +130,7 @@ pub struct Manifests {
 }
 
 /// What an answer depends on.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// What was asked of the source's own tree.
     pub reads: Reads,

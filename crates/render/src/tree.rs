@@ -11,6 +11,7 @@ mod path;
 mod recorder;
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
 pub use memory::MemoryTree;
 pub use path::{PathError, TreePath};
@@ -56,7 +57,7 @@ pub struct Entry {
 }
 
 /// The sort of thing that stands at a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum EntryKind {
     /// A regular file.
     File,
@@ -71,7 +72,7 @@ pub enum EntryKind {
 }
 
 /// A digest that names a content; for git, the object id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ContentId([u8; 32]);
 
 impl ContentId {

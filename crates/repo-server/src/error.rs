@@ -160,6 +160,14 @@ pub enum FetchError {
         /// The commit.
         commit: CommitSha,
     },
+    /// The commit does not prove where it comes from.
+    #[error("{repo} may not be used: {problems}")]
+    NotProven {
+        /// The repository.
+        repo: RepoUrl,
+        /// What speaks against the commit.
+        problems: String,
+    },
     /// Submodules inside submodules without end.
     #[error("the submodules of {repo} are nested too deeply; does one contain itself?")]
     TooManySubmodules {
@@ -211,6 +219,7 @@ impl FetchError {
             | Self::UnsupportedUrl { .. }
             | Self::RevisionNotFound { .. }
             | Self::RevisionAmbiguous { .. }
+            | Self::NotProven { .. }
             | Self::TooManySubmodules { .. }
             | Self::ChartNotFound { .. }
             | Self::ChartVersionNotFound { .. }
@@ -252,6 +261,12 @@ pub enum SourceError {
         /// What is wrong there.
         source: Box<RenderError>,
     },
+    /// It failed so often that it is left alone for a while; Argo CD's words.
+    #[error("{error}; a hard refresh tries again at once")]
+    Paused {
+        /// What it failed with.
+        error: String,
+    },
     /// The render ran into a bug of ours; other sources are unaffected.
     #[error("rendering {path} of {repo} at {revision} crashed; please report it")]
     Crashed {
@@ -274,7 +289,7 @@ impl SourceError {
                 RenderError::Tree(TreeError::Store { .. }) => Disposition::RetrySoon,
                 _ => Disposition::WaitForUser,
             },
-            Self::Crashed { .. } => Disposition::WaitForUser,
+            Self::Paused { .. } | Self::Crashed { .. } => Disposition::WaitForUser,
         }
     }
 }

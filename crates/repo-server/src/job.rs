@@ -6,13 +6,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use api::ApplicationSource;
 use gix::ObjectId;
 use render::tree::{Reads, Tree, TreeError};
 use render::{Outside, RenderContext, RenderError, World};
+use sha2::{Digest as _, Sha256};
 
 use crate::blocking::Interrupted;
+use crate::brought::Brought;
 use crate::facts::TheseFacts;
 use crate::fetch;
 use crate::packages::Package;
@@ -80,6 +83,8 @@ pub(crate) struct Job {
     pub(crate) refs: BTreeMap<String, At>,
     pub(crate) source: ApplicationSource,
     pub(crate) context: RenderContext,
+    /// The credentials that came with the request, if it brought its own.
+    pub(crate) brought: Option<Arc<Brought>>,
 }
 
 /// The trees' ids.
@@ -101,13 +106,14 @@ impl Job {
             identity.push_str(&format!("\n{name}\n{}", at.repository.identity));
         }
         let key = SourceKey::of(&identity, &source, &context);
-        Self { key, main, refs, source, context }
+        Self { key, main, refs, source, context, brought: None }
     }
 
     pub(crate) fn given(&self) -> Given {
         Given {
             revision: self.main.revision().to_owned(),
-            repo_url: self.source.repo_url.clone(),
+            // Some people put their password into it, and it is kept on disk.
+            repo_url: format!("{:x}", Sha256::digest(&self.source.repo_url)),
             target_revision: self.source.target_revision.clone(),
             refs: self.refs.iter().map(|(name, at)| (name.clone(), at.commit.clone())).collect(),
             capabilities: Arc::clone(&self.context.capabilities),
@@ -233,8 +239,14 @@ impl Inner {
     ) -> Result<Attempt<T>, SourceError> {
         let limit = self.options.render_timeout;
         let (own, inner) = (Arc::clone(job), Arc::clone(&self));
-        let attempt =
-            self.renders.run(limit, move |cancel| try_once(&inner, &own, cancel, work)).await;
+        let asked = Instant::now();
+        let attempt = self.renders.run(limit, move |cancel| {
+            if let Some(observer) = inner.observer.get() {
+                observer.waited(asked.elapsed());
+            }
+            try_once(&inner, &own, cancel, work)
+        });
+        let attempt = attempt.await;
         let repo = job.main.repo();
         match attempt {
             Ok(attempt) => Ok(attempt?),
@@ -272,14 +284,14 @@ fn try_once<T>(
         Origin::Packed(package) => {
             OpenTree { opened: None, root: package.root, tree: Box::new(package.tree.clone()) }
         }
-        Origin::Git(at) => match open(inner, at, &job.context.project, MAX_NESTED)? {
+        Origin::Git(at) => match open(inner, at, job, MAX_NESTED)? {
             Ok(open) => open,
             Err(attempt) => return Ok(attempt),
         },
     };
     let mut refs = BTreeMap::new();
     for (name, at) in &job.refs {
-        match open(inner, at, &job.context.project, MAX_NESTED)? {
+        match open(inner, at, job, MAX_NESTED)? {
             Ok(open) => refs.insert(name.clone(), open),
             Err(attempt) => return Ok(attempt),
         };
@@ -300,7 +312,7 @@ fn try_once<T>(
 fn open<T>(
     inner: &Arc<Inner>,
     at: &At,
-    project: &str,
+    job: &Job,
     nested: usize,
 ) -> Result<Result<OpenTree, Attempt<T>>, FetchError> {
     let At { repository, commit } = at;
@@ -321,10 +333,10 @@ fn open<T>(
     let mut modules = BTreeMap::new();
     for submodule in submodules {
         let Submodule { path, commit, url: part } = submodule;
-        let book = inner.book.current();
-        let url = book.as_submodule(&book.seen_by(project, &part), url);
+        let part = inner.seen(job.brought.as_ref(), &job.context.project, &part);
+        let url = inner.book.current().as_submodule(&part, url);
         let at = At { repository: inner.repository(&url), commit };
-        match open(inner, &at, project, nested - 1)? {
+        match open(inner, &at, job, nested - 1)? {
             Ok(module) => modules.insert(path, module.tree),
             Err(attempt) => return Ok(Err(attempt)),
         };

@@ -5,32 +5,46 @@
 //! this order: `resolve.rs` (a branch or tag to a commit), `fetch.rs` (the
 //! commit into the repository's object store), `git_tree.rs` (the store as a
 //! tree for the renderers), `rendered.rs` (remembered results). Nothing is
-//! ever checked out. `questions.rs` has what users ask beside manifests.
+//! ever checked out. `manifests.rs` joins them; `questions.rs` has what users
+//! ask beside manifests. [`service`] is all of it over gRPC.
 
 mod artifacts;
 mod blocking;
+mod brought;
+mod changed;
 mod charts;
+pub mod client;
 mod credentials;
+mod disk;
 mod error;
+mod events;
 mod facts;
 mod fetch;
+mod files;
 mod flight;
 mod git_tree;
 mod http;
 mod integrity;
 mod job;
 mod listing;
+mod manifests;
+mod options;
 mod outside;
 mod packages;
 mod packing;
+mod pause;
+mod query;
 mod questions;
 mod refs;
 mod registry;
 mod remote;
 mod rendered;
 mod repository;
+mod requests;
 mod resolve;
+pub mod sent;
 mod server;
+pub mod service;
 mod signatures;
 mod ssh;
 mod stats;
@@ -40,13 +54,19 @@ mod untar;
 mod url;
 
 pub use artifacts::{ArtifactMetadata, OciLimits};
+pub use brought::Brought;
 pub use credentials::{CredentialBook, RepoCredentials, RepoKind};
 pub use error::{Disposition, FetchError, SourceError};
+pub use events::{Event, Observer, RequestKind};
+pub use files::FilesQuery;
+pub use options::{GitLimits, Options};
 pub use packing::PluginOptions;
+pub use pause::PauseOptions;
+pub use query::{ManifestQuery, RefSource, Rendered};
 pub use questions::RevisionMetadata;
 pub use refs::RemoteRefs;
 pub use resolve::{CommitSha, Freshness, TargetRevision};
-pub use server::{GitLimits, ManifestQuery, Options, RefSource, Rendered, RepoServer};
+pub use server::RepoServer;
 pub use stats::{RequestCounts, StatsSnapshot};
 pub use url::RepoUrl;
 

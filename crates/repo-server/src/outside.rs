@@ -1,5 +1,6 @@
 //! What renders need of other servers: value files, remote bases.
 
+use std::cell::Cell;
 use std::io::Read as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use tokio::runtime::Handle;
 use crate::credentials::{Reach, Trust};
 use crate::fetch;
 use crate::http;
+use crate::job::Job;
 use crate::packing;
 use crate::server::Inner;
 use crate::{FetchError, Freshness, RepoCredentials, RepoServer, RepoUrl, TargetRevision};
@@ -31,26 +33,35 @@ pub(crate) struct OtherServers {
     plugins: Plugins,
     handle: Handle,
     timeout: Duration,
+    was_asked: Cell<bool>,
 }
 
 impl OtherServers {
     /// Call it on a thread of the runtime.
-    pub(crate) fn of(inner: &Arc<Inner>, project: &str) -> Self {
+    pub(crate) fn of(inner: &Arc<Inner>, job: &Job) -> Self {
         Self {
-            server: RepoServer { inner: Arc::clone(inner) },
-            project: project.to_owned(),
+            server: RepoServer { inner: Arc::clone(inner), brought: job.brought.clone() },
+            project: job.context.project.clone(),
             plugins: Plugins::new(
                 &inner.options.plugins.sockets,
                 inner.options.render_timeout.saturating_sub(BEFORE_DEADLINE),
             ),
             handle: Handle::current(),
             timeout: inner.options.git.fetch_timeout,
+            was_asked: Cell::new(false),
         }
+    }
+
+    /// Does what the render came to depend on others, who may answer otherwise
+    /// the next time?
+    pub(crate) fn was_asked(&self) -> bool {
+        self.was_asked.get()
     }
 }
 
 impl Outside for OtherServers {
     fn file(&self, url: &str) -> Result<Bytes, OutsideError> {
+        self.was_asked.set(true);
         // A file of another server is not a repository: it gets no credentials.
         let trusted = self.server.inner.book.current().for_repo(&RepoUrl::new(url));
         let trust = Trust { credentials: RepoCredentials::default(), ..trusted };
@@ -68,12 +79,15 @@ impl Outside for OtherServers {
     }
 
     fn chart(&self, chart: &ChartAddress) -> Result<Bytes, OutsideError> {
+        self.was_asked.set(true);
         let ChartAddress { repository, name, version, pass_credentials } = chart;
         let alias = repository.strip_prefix('@').or_else(|| repository.strip_prefix("alias:"));
         let book = self.server.inner.book.current();
+        let brought = self.server.brought.as_ref();
+        let names = brought.map_or(&book.names, |it| &it.book.names);
         let repository = match alias {
             None => repository,
-            Some(alias) => book.names.get(alias).ok_or_else(|| {
+            Some(alias) => names.get(alias).ok_or_else(|| {
                 OutsideError::Failed(format!(
                     "there is no repository with the name {alias}; add it"
                 ))
@@ -100,6 +114,7 @@ impl Outside for OtherServers {
     }
 
     fn repository(&self, base: &RemoteBase) -> Result<Box<dyn Tree>, OutsideError> {
+        self.was_asked.set(true);
         let url = self.server.repo(&base.clone_url, &self.project);
         let target = TargetRevision(base.reference.clone());
         let inner = &self.server.inner;
@@ -127,12 +142,14 @@ impl Outside for OtherServers {
     }
 
     fn discover_plugin(&self, request: &PluginRequest<'_>) -> Result<Option<String>, OutsideError> {
+        self.was_asked.set(true);
         let package = self.packed(request)?;
         let discovered = self.plugins.discover(&package, &request.variables);
         self.handle.block_on(discovered).map_err(|error| failed(&error))
     }
 
     fn run_plugin(&self, request: &PluginRequest<'_>) -> Result<Vec<String>, OutsideError> {
+        self.was_asked.set(true);
         let package = self.packed(request)?;
         let generated = self.plugins.generate(request.name, &package, &request.variables);
         self.handle.block_on(generated).map_err(|error| failed(&error))

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use render::{EnabledSourceTypes, RenderContext, SourceDetails, SourceType};
 
+use crate::events::RequestKind;
 use crate::fetch::{self, CommitText};
 use crate::job::{At, Job, Origin, Trees};
 use crate::outside::OtherServers;
@@ -41,7 +42,7 @@ impl RepoServer {
     pub async fn details(&self, query: &ManifestQuery) -> Result<SourceDetails, SourceError> {
         let job = self.job(query).await?;
         let look = |inner: &Arc<_>, job: &Job, trees: &Trees<'_>| {
-            let outside = OtherServers::of(inner, &job.context.project);
+            let outside = OtherServers::of(inner, job);
             let world = trees.world(job, &outside);
             render::details(trees.main.tree.as_ref(), &job.source, &job.context, &world)
         };
@@ -62,6 +63,7 @@ impl RepoServer {
         let main = self.at(repo, revision, "", Freshness::Latest).await?;
         let context = RenderContext { enabled, ..RenderContext::new("", "") };
         let job = Job::new(Origin::Git(main), BTreeMap::new(), Default::default(), context);
+        let job = Job { brought: self.brought.clone(), ..job };
         let look = |_: &Arc<_>, job: &Job, trees: &Trees<'_>| {
             render::discover_all(trees.main.tree.as_ref(), job.context.enabled)
         };
@@ -89,6 +91,7 @@ impl RepoServer {
         let At { repository, commit: id } = main.clone();
         let main = Origin::Git(main);
         let job = Job::new(main, BTreeMap::new(), Default::default(), RenderContext::new("", ""));
+        let job = Job { brought: self.brought.clone(), ..job };
         let look = move |_: &Arc<_>, _: &Job, _: &Trees<'_>| {
             let opened = repository.store.open();
             Ok(opened.and_then(|opened| fetch::read_commit(&repository.remote, &opened, &id)))
@@ -137,7 +140,8 @@ impl RepoServer {
             RepoKind::HelmRegistry | RepoKind::Oci => {
                 let repo = repo.in_registry();
                 let trust = book.trust_in_registry(&repo, credentials);
-                self.inner.ping_registry(&repo, trust).await
+                let answer = self.inner.ping_registry(&repo, trust);
+                self.inner.told(RequestKind::OciTest, &repo, "", answer).await
             }
         }
     }
@@ -160,7 +164,9 @@ impl RepoServer {
     /// # Errors
     /// When the registry cannot be reached or has no such repository.
     pub async fn oci_tags(&self, repo: &RepoUrl) -> Result<Vec<String>, FetchError> {
-        let tags = self.inner.tags(&repo.in_registry(), Freshness::Latest).await?;
+        let asked = repo.in_registry();
+        let tags = self.inner.tags(&asked, Freshness::Latest);
+        let tags = self.inner.told(RequestKind::OciTags, repo, "", tags).await?;
         Ok((*tags).clone())
     }
 
@@ -174,7 +180,8 @@ impl RepoServer {
         revision: &TargetRevision,
     ) -> Result<ArtifactMetadata, FetchError> {
         let repo = repo.in_registry();
-        let digest = self.inner.artifact_digest(&repo, revision, Freshness::Latest).await?;
-        self.inner.artifact_metadata(&repo, &digest).await
+        let digest = self.digest(&repo, revision, Freshness::Latest).await?;
+        let metadata = self.inner.artifact_metadata(&repo, &digest);
+        self.inner.told(RequestKind::OciMetadata, &repo, &digest, metadata).await
     }
 }

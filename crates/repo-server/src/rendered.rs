@@ -12,6 +12,7 @@ use gix::ObjectId;
 use object::Object;
 use render::tree::Reads;
 use render::{Capabilities, Manifests, Record, RenderContext, RenderError, SourceType};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::CommitSha;
@@ -29,6 +30,10 @@ const READ_OVERHEAD: usize = 128;
 pub(crate) struct SourceKey([u8; 32]);
 
 impl SourceKey {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     pub(crate) fn of(repo: &str, source: &ApplicationSource, context: &RenderContext) -> Self {
         // The commit stands for the revision, and `repo` for all spellings of
         // the address; what the destination can do matters to few, see `Given`.
@@ -64,9 +69,11 @@ impl Texts {
     }
 
     fn of(manifests: Manifests) -> Self {
-        let source_type = Some(manifests.source_type);
         let texts = manifests.objects.into_iter().map(text_of);
-        let manifests: Vec<Box<str>> = texts.collect();
+        Self::new(texts.collect(), Some(manifests.source_type))
+    }
+
+    fn new(manifests: Vec<Box<str>>, source_type: Option<SourceType>) -> Self {
         let mut digest = Sha256::new();
         for text in &manifests {
             digest.update((text.len() as u64).to_le_bytes());
@@ -78,6 +85,18 @@ impl Texts {
 
 fn text_of(object: Object) -> Box<str> {
     object.into_value().to_string().into_boxed_str()
+}
+
+/// What an outcome is on disk. What was given is there only as far as it was
+/// asked for: nothing more is compared, and nothing more leaves the process.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    manifests: Vec<Box<str>>,
+    source_type: Option<SourceType>,
+    record: Record,
+    revision: Option<[String; 3]>,
+    capabilities: Option<Arc<Capabilities>>,
+    refs: BTreeMap<String, Vec<u8>>,
 }
 
 /// What few renders depend on, so that it is compared only where it was asked for.
@@ -98,6 +117,8 @@ pub(crate) type RefRoots = BTreeMap<String, ObjectId>;
 pub(crate) struct Outcome {
     pub(crate) result: Result<Arc<Texts>, RenderError>,
     pub(crate) record: Arc<Record>,
+    /// A failure that depends on others; not remembered.
+    pub(crate) may_pass: bool,
     given: Given,
     refs: RefRoots,
     bytes: usize,
@@ -111,17 +132,61 @@ impl Outcome {
         refs: RefRoots,
     ) -> Self {
         let result = result.map(|manifests| Arc::new(Texts::of(manifests)));
+        Self::made(result, record, given, refs)
+    }
+
+    fn made(
+        result: Result<Arc<Texts>, RenderError>,
+        record: Record,
+        given: Given,
+        refs: RefRoots,
+    ) -> Self {
         let texts =
             result.as_ref().map_or(0, |texts| texts.manifests.iter().map(|it| it.len()).sum());
         let reads = record.reads.len() + record.refs.values().map(Reads::len).sum::<usize>();
         let bytes = texts + reads * READ_OVERHEAD + ENTRY_OVERHEAD;
-        Self { result, record: Arc::new(record), given, refs, bytes }
+        Self { result, record: Arc::new(record), may_pass: false, given, refs, bytes }
     }
 
     /// The same outcome for other trees of the sources referred to.
     pub(crate) fn with_refs(&self, refs: RefRoots) -> Self {
         let (result, record) = (self.result.clone(), Arc::clone(&self.record));
-        Self { result, record, given: self.given.clone(), refs, bytes: self.bytes }
+        let may_pass = self.may_pass;
+        Self { result, record, may_pass, given: self.given.clone(), refs, bytes: self.bytes }
+    }
+
+    /// For the disk; failures are not kept there.
+    pub(crate) fn to_bytes(&self) -> Option<Vec<u8>> {
+        let texts = self.result.as_ref().ok()?;
+        let Given { revision, repo_url, target_revision, capabilities, .. } = &self.given;
+        let revision = [revision, repo_url, target_revision].map(Clone::clone);
+        let refs = self.refs.iter().map(|(name, root)| (name.clone(), root.as_slice().to_vec()));
+        let stored = Stored {
+            manifests: texts.manifests.clone(),
+            source_type: texts.source_type,
+            record: (*self.record).clone(),
+            revision: self.record.revision.then_some(revision),
+            capabilities: self.record.capabilities.then(|| Arc::clone(capabilities)),
+            refs: refs.collect(),
+        };
+        serde_json::to_vec(&stored).ok()
+    }
+
+    /// What was on disk.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let stored: Stored = serde_json::from_slice(bytes).ok()?;
+        let [revision, repo_url, target_revision] = stored.revision.unwrap_or_default();
+        let refs = stored.refs.into_iter();
+        let refs = refs.map(|(name, root)| Some((name, ObjectId::try_from(&root[..]).ok()?)));
+        let given = Given {
+            revision,
+            repo_url,
+            target_revision,
+            refs: BTreeMap::new(),
+            capabilities: stored.capabilities.unwrap_or_default(),
+        };
+        let texts = Arc::new(Texts::new(stored.manifests, stored.source_type));
+        Some(Self::made(Ok(texts), stored.record, given, refs.collect::<Option<_>>()?))
     }
 
     /// Was it made from what is given now, as far as it asked?

@@ -34,8 +34,9 @@ impl RepoUrl {
     /// The same address, reached with the credentials of the repository that it
     /// is a submodule of.
     pub(crate) fn as_part_of(&self, parent: &Self) -> Self {
-        let parent = if parent.parent.is_empty() { &parent.text } else { &parent.parent };
-        Self { parent: parent.clone(), ..self.clone() }
+        let Self { text, project, parent } = parent;
+        let parent = if parent.is_empty() { text } else { parent };
+        Self { text: self.text.clone(), project: project.clone(), parent: parent.clone() }
     }
 
     /// The repository whose credentials are used, if they are not its own.

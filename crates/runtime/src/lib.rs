@@ -1,10 +1,11 @@
-//! What every process shares: logs, metrics, queues, shutdown.
+//! What every process shares: logs, metrics, queues, shutdown, Redis.
 //!
 //! Nothing here knows what an Application is.
 
 mod endpoint;
 mod error_chain;
 mod queue;
+pub mod redis;
 mod shutdown;
 mod telemetry;
 

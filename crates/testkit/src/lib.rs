@@ -9,5 +9,6 @@ pub mod git;
 pub mod kustomize;
 pub mod oidc;
 pub mod proxy;
+pub mod redis;
 pub mod registry;
 pub mod truth;

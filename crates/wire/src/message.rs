@@ -14,6 +14,7 @@ pub mod events;
 pub mod gpgkey;
 pub mod notification;
 pub mod project;
+pub mod repo_server;
 pub mod repocreds;
 pub mod repository;
 pub mod session;
@@ -139,6 +140,7 @@ lenient!(
     api::RawExtension,
     api::ResourceDiff,
     api::RetryStrategy,
+    api::SourceIntegrityCheckResult,
     api::SyncOperationResource,
     api::SyncStrategy,
     api::SyncWindow,

@@ -136,6 +136,18 @@ impl<C: Clone + Send + Sync + 'static> Table<C> {
         self.add(Arc::new(Upload { path, handler, types }), []);
     }
 
+    /// A method with one answer that is called over gRPC only.
+    pub fn internal<Asked, Answer, F, Fut>(&mut self, path: &'static str, handler: F)
+    where
+        Asked: Message + Default + 'static,
+        Answer: Message + 'static,
+        F: Fn(C, Asked) -> Fut + Clone + Send + Sync + 'static,
+        Fut: Future<Output = Result<Answer, Status>> + Send + 'static,
+    {
+        let types: PhantomData<fn(Asked) -> Answer> = PhantomData;
+        self.add(Arc::new(Internal { path, handler, types }), []);
+    }
+
     fn add(&mut self, endpoint: Arc<dyn Endpoint<C>>, rest: impl IntoIterator<Item = Rest>) {
         for Rest { verb, template, body } in rest {
             let template = Template::parse(template);
@@ -190,6 +202,39 @@ where
     fn json(&self, context: C, request: String) -> BoxFuture<'static, Result<Reply, Status>> {
         let handler = self.handler.clone();
         async move { Ok(Reply::One(go_json(&handler(context, asked(&request)?).await?))) }.boxed()
+    }
+}
+
+struct Internal<F, Asked, Answer> {
+    path: &'static str,
+    handler: F,
+    types: PhantomData<fn(Asked) -> Answer>,
+}
+
+impl<C, F, Fut, Asked, Answer> Endpoint<C> for Internal<F, Asked, Answer>
+where
+    C: Clone + Send + Sync + 'static,
+    Asked: Message + Default + 'static,
+    Answer: Message + 'static,
+    F: Fn(C, Asked) -> Fut + Clone + Send + Sync + 'static,
+    Fut: Future<Output = Result<Answer, Status>> + Send + 'static,
+{
+    fn path(&self) -> &'static str {
+        self.path
+    }
+
+    fn grpc(
+        &self,
+        context: C,
+        request: Request<HttpBody>,
+    ) -> BoxFuture<'static, Response<HttpBody>> {
+        let service = service(&self.handler, context);
+        async move { server::<Asked, Answer>().unary(service, request).await }.boxed()
+    }
+
+    fn json(&self, _: C, _: String) -> BoxFuture<'static, Result<Reply, Status>> {
+        async { Err(Status::unimplemented("this method is for other servers: call it over gRPC")) }
+            .boxed()
     }
 }
 

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::{ContentId, Entry, EntryKind, Tree, TreeError, TreePath};
@@ -56,7 +57,7 @@ impl Tree for Recorder<'_> {
 ///
 /// A render that would get the same answers gives the same result, so these
 /// are what its cache entry depends on, and nothing else of the tree is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reads {
     entries: BTreeMap<TreePath, Option<Seen>>,
     listings: BTreeMap<TreePath, Option<ListingId>>,
@@ -64,7 +65,7 @@ pub struct Reads {
 
 /// What was seen of an entry. The id of a directory is no part of it: it
 /// changes with every file below, also those nobody read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Seen {
     Directory,
     Content { kind: EntryKind, id: ContentId, executable: bool },
@@ -120,7 +121,7 @@ impl Reads {
 }
 
 /// A digest of the names and kinds in a directory, and not of their contents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListingId(ContentId);
 
 impl ListingId {

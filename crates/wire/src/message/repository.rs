@@ -101,6 +101,8 @@ messages! {
         verify_result: String,
         #[prost(string, repeated, tag = 8)]
         commands: Vec<String>,
+        #[prost(message, optional, tag = 9)]
+        source_integrity_result: Option<api::SourceIntegrityCheckResult>,
     }
     /// Repositories.
     RepositoryList {

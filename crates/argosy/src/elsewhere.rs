@@ -1,0 +1,300 @@
+//! Joins the controller and the API server to a repo server in another process,
+//! ours or Argo CD's. Credentials and the settings of the tools are sent with
+//! every request, as Argo CD's controllers do.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use controller::{Freshness, RenderRequest, Rendered, SourceError, Sources};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use object::Object;
+use repo_server::client::{ClientOptions, ClientTls, RepoClient};
+use repo_server::service::{INACCESSIBLE_HEADER, NEXT_HEADER};
+use repo_server::{CommitSha, CredentialBook, sent};
+use settings::SettingsStore;
+use wire::message::repo_server::{
+    HelmOptions, ManifestRequest, RefTarget, ResolveRevisionRequest, ResolveRevisionResponse, path,
+};
+use wire::message::repository::{ManifestResponse, Repository};
+use wire::message::settings::KustomizeOptions;
+use wire::{Code, Status};
+
+use crate::repositories::{self, RenderSettings};
+
+/// Where the repo server is. Flags and variables keep Argo CD's names.
+#[derive(Args, Clone)]
+pub(crate) struct RepoServerOptions {
+    /// The repo server's address (`host:port`); default: this process is its own
+    #[arg(long, env = "ARGOCD_APPLICATION_CONTROLLER_REPO_SERVER")]
+    repo_server: Option<String>,
+    /// Talk to the repo server without TLS
+    #[arg(long, env = "ARGOCD_APPLICATION_CONTROLLER_REPO_SERVER_PLAINTEXT")]
+    repo_server_plaintext: bool,
+    /// Check the repo server's certificate
+    #[arg(long, env = "ARGOCD_APPLICATION_CONTROLLER_REPO_SERVER_STRICT_TLS")]
+    repo_server_strict_tls: bool,
+    /// Who vouches for the repo server's certificate, which is then checked
+    #[arg(long, env = "ARGOCD_APPLICATION_CONTROLLER_REPO_SERVER_CA_CERT_PATH")]
+    repo_server_ca_cert_path: Option<PathBuf>,
+    /// Our certificate for the repo server, if the file is there
+    #[arg(
+        long,
+        env = "ARGOCD_APPLICATION_CONTROLLER_REPO_SERVER_CLIENT_CERT_PATH",
+        default_value = "/app/config/reposerver/mtls/client.crt"
+    )]
+    repo_server_client_cert_path: PathBuf,
+    /// The key of our certificate for the repo server
+    #[arg(
+        long,
+        env = "ARGOCD_APPLICATION_CONTROLLER_REPO_SERVER_CLIENT_CERT_KEY_PATH",
+        default_value = "/app/config/reposerver/mtls/client.key"
+    )]
+    repo_server_client_cert_key_path: PathBuf,
+    /// How long the repo server may take for an answer
+    #[arg(
+        long,
+        env = "ARGOCD_APPLICATION_CONTROLLER_REPO_SERVER_TIMEOUT_SECONDS",
+        default_value_t = 60
+    )]
+    repo_server_timeout_seconds: u64,
+}
+
+/// How long a request may be on its way: two of one poll shall not differ in
+/// what is fresh to them because one travelled longer.
+const TRAVEL: Duration = Duration::from_secs(1);
+
+/// Where Argo CD's Secret `argocd-repo-server-tls` is mounted.
+const AUTHORITY: &str = "/app/config/reposerver/tls/ca.crt";
+
+impl RepoServerOptions {
+    /// The repo server elsewhere, if there is one.
+    pub(crate) fn client(&self) -> anyhow::Result<Option<RepoClient>> {
+        let Some(address) = self.repo_server.clone().filter(|it| !it.is_empty()) else {
+            return Ok(None);
+        };
+        let tls = if self.repo_server_plaintext { None } else { Some(self.tls()?) };
+        let timeout = Duration::from_secs(self.repo_server_timeout_seconds);
+        Ok(Some(RepoClient::new(ClientOptions { address, tls, timeout })?))
+    }
+
+    fn tls(&self) -> anyhow::Result<ClientTls> {
+        let read = |path: &PathBuf| {
+            std::fs::read(path).with_context(|| format!("could not read {}", path.display()))
+        };
+        let authority = match &self.repo_server_ca_cert_path {
+            Some(path) => Some(path.clone()),
+            None => self.repo_server_strict_tls.then(|| AUTHORITY.into()),
+        };
+        let (chain, key) =
+            (&self.repo_server_client_cert_path, &self.repo_server_client_cert_key_path);
+        let client = if chain.exists() { Some((read(chain)?, read(key)?)) } else { None };
+        Ok(ClientTls { authority: authority.as_ref().map(read).transpose()?, client })
+    }
+}
+
+/// A repo server in another process.
+pub(crate) struct Elsewhere {
+    client: RepoClient,
+    settings: Mutex<Known>,
+    checks_signatures: bool,
+}
+
+/// What goes with every request.
+#[derive(Clone)]
+struct Known {
+    book: Arc<CredentialBook>,
+    rendering: RenderSettings,
+}
+
+impl Known {
+    fn of(settings: &SettingsStore) -> Self {
+        let settings = settings.current();
+        let book = Arc::new(repositories::book(&settings));
+        Self { book, rendering: RenderSettings::of(&settings) }
+    }
+}
+
+impl Elsewhere {
+    pub(crate) fn new(
+        client: RepoClient,
+        settings: &SettingsStore,
+        checks_signatures: bool,
+    ) -> Self {
+        Self { client, settings: Mutex::new(Known::of(settings)), checks_signatures }
+    }
+
+    /// From now on, works as the settings say.
+    pub(crate) fn take_over(&self, settings: &SettingsStore) {
+        // Read under the lock: of two who do this, the later has the newer ones.
+        let mut known = self.settings.lock().expect("nobody panics while looking up");
+        *known = Known::of(settings);
+    }
+
+    fn known(&self) -> Known {
+        self.settings.lock().expect("nobody panics while looking up").clone()
+    }
+
+    /// A repository as an Application of a project reaches it.
+    pub(crate) fn repository(&self, address: &str, project: &str) -> Repository {
+        sent::repository(&self.known().book, project, address)
+    }
+
+    pub(crate) async fn ask<Q, A>(&self, path: &'static str, question: Q) -> Result<A, Status>
+    where
+        Q: prost::Message + 'static,
+        A: prost::Message + Default + 'static,
+    {
+        self.client.ask(path, question, None).await
+    }
+
+    /// Has files rendered.
+    pub(crate) async fn render_files(
+        &self,
+        asked: ManifestRequest,
+        archive: Vec<u8>,
+        checksum: String,
+    ) -> Result<ManifestResponse, Status> {
+        self.client.render_files(asked, archive, checksum).await
+    }
+
+    /// The request to render a source, but for tracking and the destination.
+    pub(crate) fn request(
+        &self,
+        source: api::ApplicationSource,
+        project: String,
+        refs: impl IntoIterator<Item = (api::ApplicationSource, String)>,
+    ) -> ManifestRequest {
+        let Known { book, rendering } = self.known();
+        let refs = refs.into_iter().map(|(source, revision)| {
+            let repo = sent::repository(&book, &project, &source.repo_url);
+            let target = RefTarget { repo, target_revision: revision, chart: source.chart };
+            (format!("${}", source.ref_), target)
+        });
+        let ref_sources: std::collections::BTreeMap<_, _> = refs.collect();
+        let enabled = &rendering.enabled;
+        let enabled = [
+            ("Helm", enabled.helm),
+            ("Kustomize", enabled.kustomize),
+            ("Directory", enabled.jsonnet),
+            ("Plugin", true),
+        ];
+        ManifestRequest {
+            repo: Some(sent::repository(&book, &project, &source.repo_url)),
+            repos: sent::others(&book, &project, &source.repo_url),
+            helm_repo_creds: sent::templates(&book),
+            kustomize_options: Some(KustomizeOptions {
+                build_options: rendering.kustomize_build_options,
+                ..KustomizeOptions::default()
+            }),
+            helm_options: Some(HelmOptions { values_file_schemes: rendering.values_file_schemes }),
+            enabled_source_types: enabled.map(|(kind, is)| (kind.to_owned(), is)).into(),
+            has_multiple_sources: !ref_sources.is_empty(),
+            ref_sources,
+            project_name: project,
+            application_source: Some(source),
+            ..ManifestRequest::default()
+        }
+    }
+}
+
+impl Sources for Elsewhere {
+    fn resolve(
+        &self,
+        source: &api::ApplicationSource,
+        project: &str,
+        freshness: Freshness,
+    ) -> BoxFuture<'_, Result<String, SourceError>> {
+        let (source, project) = (source.clone(), project.to_owned());
+        async move {
+            if CommitSha::parse(&source.target_revision).is_some() && source.chart.is_empty() {
+                return Ok(source.target_revision);
+            }
+            let repo = Some(self.repository(&source.repo_url, &project));
+            let ambiguous_revision = source.target_revision.clone();
+            let mut app = api::Application::default();
+            app.spec.project = project;
+            app.spec.source = Some(source);
+            let asked = ResolveRevisionRequest {
+                repo,
+                app: Some(app),
+                ambiguous_revision,
+                no_revision_cache: freshness == Freshness::Latest,
+                ..ResolveRevisionRequest::default()
+            };
+            let asked = self.client.ask(path::RESOLVE_REVISION, asked, max_age(freshness));
+            let answer: ResolveRevisionResponse = asked.await.map_err(|it| told(&it))?;
+            Ok(answer.revision)
+        }
+        .boxed()
+    }
+
+    fn render(&self, request: RenderRequest) -> BoxFuture<'_, Result<Rendered, SourceError>> {
+        let freshness = request.freshness;
+        let refs = request.refs.into_iter().map(|it| (it.source, it.revision));
+        let asked = ManifestRequest {
+            revision: request.revision,
+            no_cache: request.ignore_cache,
+            no_revision_cache: freshness == Freshness::Latest,
+            app_name: request.instance,
+            namespace: request.namespace,
+            app_label_key: request.tracking.label_key,
+            tracking_method: request.tracking.method.as_str().to_owned(),
+            installation_id: request.tracking.installation_id,
+            kube_version: request.kube_version,
+            api_versions: request.kinds.api_versions(),
+            source_integrity: request.integrity.filter(|_| self.checks_signatures),
+            ..self.request(request.source, request.project, refs)
+        };
+        async move {
+            let asked = self.client.ask(path::GENERATE_MANIFEST, asked, max_age(freshness));
+            let answer: ManifestResponse = asked.await.map_err(|it| told(&it))?;
+            let checks = answer.source_integrity_result.iter().flat_map(|it| &it.checks);
+            Ok(Rendered {
+                problems: checks.flat_map(|it| it.problems.clone()).collect(),
+                objects: objects(&answer)
+                    .map_err(|message| SourceError { message, may_pass: false })?,
+                commit: answer.revision,
+                source_type: answer.source_type,
+            })
+        }
+        .boxed()
+    }
+}
+
+/// What was rendered, parsed.
+pub(crate) fn objects(answer: &ManifestResponse) -> Result<Vec<Object>, String> {
+    let unreadable =
+        |problem: String| format!("the repo server sent a manifest that is none: {problem}");
+    let parse = |text: &String| {
+        let value = serde_json::from_str(text).map_err(|error| unreadable(error.to_string()))?;
+        Object::from_value(value).map_err(|error| unreadable(error.to_string()))
+    };
+    answer.manifests.iter().map(parse).collect()
+}
+
+fn max_age(freshness: Freshness) -> Option<Duration> {
+    match freshness {
+        Freshness::NotBefore(moment) => Some(moment.elapsed() + TRAVEL),
+        Freshness::Latest => None,
+    }
+}
+
+/// Argo CD's own repo server says nothing of what to do next: then it may pass.
+fn told(status: &Status) -> SourceError {
+    let next = status.metadata().get(NEXT_HEADER).map(|it| it.as_bytes());
+    let may_pass = match status.code() {
+        Code::InvalidArgument | Code::Unimplemented => false,
+        _ => next.is_none_or(|it| it == b"retry"),
+    };
+    SourceError { message: status.message().to_owned(), may_pass }
+}
+
+/// Could the repository itself not be read?
+pub(crate) fn is_inaccessible(status: &Status) -> bool {
+    status.metadata().get(INACCESSIBLE_HEADER).is_some()
+        || matches!(status.code(), Code::Unavailable | Code::DeadlineExceeded)
+}

@@ -1,0 +1,268 @@
+//! One suite for both ways to a repo server: in this process, and over gRPC in
+//! another. Each test says what every way has to do.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use api::ApplicationSource;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use controller::{Freshness, RefSource, RenderRequest, Rendered, SourceError, Sources};
+use prometheus_client::registry::Registry;
+use render::tracking::Tracking;
+use repo_server::RepoServer;
+use repo_server::client::{ClientOptions, ClientTls, RepoClient};
+use repo_server::service::{RepoService, ServiceOptions, TlsOptions};
+use runtime::Shutdown;
+use serde_json::json;
+use settings::SettingsStore;
+use testkit::git::Repo;
+
+use crate::elsewhere::Elsewhere;
+use crate::sources::InProcess;
+
+const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: one}\n";
+
+/// A way to a repo server, and the server at its end.
+struct Way {
+    name: &'static str,
+    sources: Arc<dyn Sources>,
+    server: RepoServer,
+    shutdown: Shutdown,
+    _data: tempfile::TempDir,
+}
+
+impl Drop for Way {
+    fn drop(&mut self) {
+        self.shutdown.begin();
+    }
+}
+
+async fn ways(settings: &SettingsStore) -> [Way; 2] {
+    repo_server::install_crypto_provider();
+    let open = || {
+        let data = tempfile::tempdir().expect("a folder");
+        let options = repo_server::Options::new(data.path());
+        (RepoServer::open(options).expect("a data directory"), data)
+    };
+    let (server, data) = open();
+    let in_process = Way {
+        name: "in process",
+        sources: Arc::new(InProcess::new(server.clone(), settings, true)),
+        server,
+        shutdown: Shutdown::new(),
+        _data: data,
+    };
+    let (server, data) = open();
+    let tls = TlsOptions { folder: data.path().to_owned(), client_authority: None };
+    let options = ServiceOptions { tls: Some(tls), ..ServiceOptions::default() };
+    let service = RepoService::new(server.clone(), options, &mut Registry::default());
+    let service = Arc::new(service);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let shutdown = Shutdown::new();
+    let ends = shutdown.clone();
+    tokio::spawn(async move { service.run(listener, &ends).await.expect("it serves") });
+    let timeout = Duration::from_secs(60);
+    let options = ClientOptions { address, tls: Some(ClientTls::default()), timeout };
+    let client = RepoClient::new(options).expect("a client");
+    let sources = Arc::new(Elsewhere::new(client, settings, true));
+    let over_grpc = Way { name: "over gRPC", sources, server, shutdown, _data: data };
+    [in_process, over_grpc]
+}
+
+fn no_settings() -> SettingsStore {
+    SettingsStore::new(settings::Sources::default())
+}
+
+fn source(url: &str, path: &str, revision: &str) -> ApplicationSource {
+    ApplicationSource {
+        repo_url: url.to_owned(),
+        path: path.to_owned(),
+        target_revision: revision.to_owned(),
+        ..ApplicationSource::default()
+    }
+}
+
+fn request(source: ApplicationSource) -> RenderRequest {
+    RenderRequest {
+        revision: source.target_revision.clone(),
+        source,
+        refs: Vec::new(),
+        freshness: Freshness::Latest,
+        instance: "guestbook".to_owned(),
+        project: "default".to_owned(),
+        namespace: "web".to_owned(),
+        tracking: Tracking::default(),
+        kube_version: "v1.36.1".to_owned(),
+        kinds: Arc::default(),
+        integrity: None,
+        ignore_cache: false,
+    }
+}
+
+impl Way {
+    async fn render(&self, source: ApplicationSource) -> Result<Rendered, SourceError> {
+        self.sources.render(request(source)).await
+    }
+
+    async fn resolve(&self, source: &ApplicationSource) -> Result<String, SourceError> {
+        self.sources.resolve(source, "default", Freshness::Latest).await
+    }
+}
+
+fn texts(rendered: &Rendered) -> Vec<String> {
+    rendered.objects.iter().map(|it| it.clone().into_value().to_string()).collect()
+}
+
+#[tokio::test]
+async fn a_revision_is_resolved() {
+    let repo = Repo::new();
+    let commit = repo.commit(&[("app/map.yaml", MAP)]);
+    repo.tag("v1.2.0");
+    for way in ways(&no_settings()).await {
+        for revision in ["", "HEAD", "main", "v1.2.0", "v1.*", &commit] {
+            let resolved = way.resolve(&source(&repo.file_url(), "app", revision)).await;
+            assert_eq!(resolved.as_ref(), Ok(&commit), "{revision} {}", way.name);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_source_is_rendered_and_marked() {
+    let repo = Repo::new();
+    let commit = repo.commit(&[("app/map.yaml", MAP)]);
+    for way in ways(&no_settings()).await {
+        let rendered = way.render(source(&repo.file_url(), "app", "main")).await.expect(way.name);
+        assert_eq!(rendered.commit, commit);
+        assert_eq!(rendered.source_type, "Directory");
+        let texts = texts(&rendered);
+        assert_eq!(texts.len(), 1);
+        assert!(texts[0].contains("guestbook:/ConfigMap:web/a"), "{} {}", way.name, texts[0]);
+    }
+}
+
+#[tokio::test]
+async fn charts_find_value_files_of_other_sources() {
+    let charts = Repo::new();
+    charts.commit(&[
+        ("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+        (
+            "web/templates/map.yaml",
+            &MAP.replace("one", "'{{ .Values.shown }} {{ .Capabilities.KubeVersion }}'"),
+        ),
+    ]);
+    let values = Repo::new();
+    values.commit(&[("prod.yaml", "shown: elsewhere")]);
+    for way in ways(&no_settings()).await {
+        let helm = json!({"valueFiles": ["$values/prod.yaml"]});
+        let chart = ApplicationSource {
+            helm: serde_json::from_value(helm).expect("parameters"),
+            ..source(&charts.file_url(), "web", "HEAD")
+        };
+        let reference = ApplicationSource {
+            ref_: "values".to_owned(),
+            ..source(&values.file_url(), "", "HEAD")
+        };
+        let refs = vec![RefSource { revision: "HEAD".to_owned(), source: reference.clone() }];
+        let asked = RenderRequest { refs: refs.clone(), ..request(chart) };
+        let rendered = way.sources.render(asked).await.expect(way.name);
+        assert_eq!(rendered.source_type, "Helm");
+        assert!(texts(&rendered)[0].contains("elsewhere v1.36.1"), "{}", texts(&rendered)[0]);
+        let only = RenderRequest { refs, ..request(reference) };
+        let nothing = way.sources.render(only).await.expect(way.name);
+        assert!(nothing.objects.is_empty() && nothing.source_type.is_empty(), "{}", way.name);
+    }
+}
+
+#[tokio::test]
+async fn failures_are_told_in_the_same_words() {
+    let repo = Repo::new();
+    repo.commit(&[("app/map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: [")]);
+    let mut answers = Vec::new();
+    for way in ways(&no_settings()).await {
+        let url = repo.file_url();
+        let mut told = Vec::new();
+        told.push(way.render(source(&url, "app", "HEAD")).await.expect_err(way.name));
+        told.push(way.render(source(&url, "missing", "HEAD")).await.expect_err(way.name));
+        told.push(way.render(source(&url, "app", "nowhere")).await.expect_err(way.name));
+        told.push(way.resolve(&source(&url, "app", "v9.*")).await.expect_err(way.name));
+        told.push(way.resolve(&source("file:///nowhere", "", "")).await.expect_err(way.name));
+        answers.push(told);
+    }
+    assert_eq!(answers[0], answers[1]);
+}
+
+#[tokio::test]
+async fn all_of_one_poll_share_one_listing_and_others_ask_anew() {
+    let repo = Repo::new();
+    let first = repo.commit(&[("app/map.yaml", MAP)]);
+    for way in ways(&no_settings()).await {
+        let moment = Freshness::NotBefore(Instant::now());
+        for path in ["a", "b", "c"] {
+            let asked = source(&repo.file_url(), path, "main");
+            let resolved = way.sources.resolve(&asked, "default", moment).await;
+            assert!(resolved.is_ok(), "{} {resolved:?}", way.name);
+        }
+        assert_eq!(way.server.stats().ls_remote.total, 1, "{}", way.name);
+        way.resolve(&source(&repo.file_url(), "a", "main")).await.expect(way.name);
+        assert_eq!(way.server.stats().ls_remote.total, 2, "{}", way.name);
+    }
+    assert_eq!(first.len(), 40);
+}
+
+#[tokio::test]
+async fn what_is_known_is_rendered_again_only_on_a_hard_refresh() {
+    let repo = Repo::new();
+    repo.commit(&[("app/map.yaml", MAP)]);
+    for way in ways(&no_settings()).await {
+        let asked = || request(source(&repo.file_url(), "app", "HEAD"));
+        for _ in 0..3 {
+            way.sources.render(asked()).await.expect(way.name);
+        }
+        assert_eq!(way.server.stats().renders, 1, "{}", way.name);
+        let hard = RenderRequest { ignore_cache: true, ..asked() };
+        way.sources.render(hard).await.expect(way.name);
+        assert_eq!(way.server.stats().renders, 2, "{}", way.name);
+    }
+}
+
+#[tokio::test]
+async fn credentials_of_secrets_are_used_and_those_of_a_project_only_for_it() {
+    let repo = Repo::new();
+    repo.commit(&[("app/map.yaml", MAP)]);
+    let http = repo.serve_http();
+    // user:s3cret
+    http.require_authorization("Basic dXNlcjpzM2NyZXQ=");
+    let settings = no_settings();
+    let text = |it: &str| STANDARD.encode(it);
+    settings.see_secret(&json!({
+        "metadata": {
+            "name": "repo",
+            "labels": {"argocd.argoproj.io/secret-type": "repository"}
+        },
+        "data": {
+            "url": text(&http.url()), "project": text("shop"),
+            "username": text("user"), "password": text("s3cret"),
+        },
+    }));
+    for way in ways(&settings).await {
+        let asked = || request(source(&http.url(), "app", "HEAD"));
+        let shop = RenderRequest { project: "shop".to_owned(), ..asked() };
+        way.sources.render(shop).await.expect(way.name);
+        let error = way.sources.render(asked()).await.expect_err("another project");
+        assert!(error.message.starts_with("authentication required"), "{} {error:?}", way.name);
+        assert!(!error.may_pass);
+    }
+}
+
+#[tokio::test]
+async fn a_repo_server_that_is_away_may_come_back() {
+    let timeout = Duration::from_secs(60);
+    let options = ClientOptions { address: "127.0.0.1:1".to_owned(), tls: None, timeout };
+    let sources = Elsewhere::new(RepoClient::new(options).expect("a client"), &no_settings(), true);
+    let asked = source("https://example.com/repo", "app", "main");
+    let error = sources.resolve(&asked, "default", Freshness::Latest).await.expect_err("nobody");
+    assert!(error.may_pass);
+    assert!(error.message.contains("could not reach the repo server at 127.0.0.1:1"), "{error:?}");
+}

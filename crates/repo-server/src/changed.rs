@@ -1,0 +1,123 @@
+//! Which files differ between two commits, and whether any of them matters.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use gocompat::glob::filepath_match;
+use render::tree::{EntryKind, Tree, TreeError, TreePath};
+use render::{RenderContext, RenderError};
+
+use crate::job::{At, Job, Origin, Trees};
+use crate::{CommitSha, RepoServer, RepoUrl, SourceError};
+
+/// Nobody needs to know more than that these many changed.
+const MAX_CHANGED: usize = 100_000;
+
+impl RepoServer {
+    /// The files that differ between two commits of a repository, sorted.
+    ///
+    /// # Errors
+    /// When one of them cannot be had or read.
+    pub async fn changed_files(
+        &self,
+        repo: &RepoUrl,
+        from: &CommitSha,
+        to: &CommitSha,
+    ) -> Result<Vec<String>, SourceError> {
+        let repository = self.inner.repository(repo);
+        let at =
+            |commit: &CommitSha| At { repository: Arc::clone(&repository), commit: commit.clone() };
+        // The other tree comes as if it were a source referred to.
+        let refs = BTreeMap::from([(String::new(), at(from))]);
+        let context = RenderContext::new("", "");
+        let job = Job::new(Origin::Git(at(to)), refs, Default::default(), context);
+        let job = Job { brought: self.brought.clone(), ..job };
+        let look = move |_: &Arc<_>, _: &Job, trees: &Trees<'_>| {
+            let roots = trees.roots();
+            let (Some(opened), Some(old)) = (&trees.main.opened, roots.refs.get("")) else {
+                return Ok(Vec::new());
+            };
+            let (old, new) = (repository.tree(opened, *old), repository.tree(opened, roots.main));
+            let changes = old.changes_to(&new).map_err(RenderError::Tree)?;
+            let mut files = Vec::new();
+            for path in &changes.entries {
+                for tree in [&old, &new] {
+                    below(tree, path, &mut files).map_err(RenderError::Tree)?;
+                }
+            }
+            files.sort();
+            files.dedup();
+            Ok(files)
+        };
+        Arc::clone(&self.inner).on_trees(Arc::new(job), look).await
+    }
+}
+
+/// The file at a path, or all files of the directory there.
+fn below(tree: &dyn Tree, path: &TreePath, files: &mut Vec<String>) -> Result<(), TreeError> {
+    if files.len() >= MAX_CHANGED {
+        return Ok(());
+    }
+    match tree.entry(path)? {
+        None => {}
+        Some(entry) if entry.kind == EntryKind::Directory => {
+            for (name, kind) in tree.list(path)?.unwrap_or_default() {
+                if kind != EntryKind::Unnameable {
+                    below(tree, &path.child(&name), files)?;
+                }
+            }
+        }
+        Some(_) => files.push(path.as_str().to_owned()),
+    }
+    Ok(())
+}
+
+/// Does any of these files lie in, or fit, one of these paths? Paths are as in
+/// the annotation `manifest-generate-paths`, relative to the repository.
+pub(crate) fn any_matters(paths: &[String], files: &[String]) -> bool {
+    let paths: Vec<String> = paths.iter().map(|it| clean(it)).collect();
+    files.iter().any(|file| paths.iter().any(|path| matters(path, &clean(file))))
+}
+
+fn matters(path: &str, file: &str) -> bool {
+    path.is_empty()
+        || file == path
+        || file.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
+        || filepath_match(&format!("/{path}"), &format!("/{file}")).unwrap_or(false)
+}
+
+/// Without `.` and `..`, as Go cleans a path.
+fn clean(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/').filter(|it| !it.is_empty() && *it != ".") {
+        if part == ".." {
+            parts.pop();
+        } else {
+            parts.push(part);
+        }
+    }
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(paths: &[&str], file: &str, expect: bool) {
+        let paths: Vec<String> = paths.iter().map(|it| (*it).to_owned()).collect();
+        assert_eq!(any_matters(&paths, &[file.to_owned()]), expect, "{paths:?} {file}");
+    }
+
+    #[test]
+    fn what_lies_in_a_path_or_fits_it_matters() {
+        check(&["apps/a"], "apps/a/deployment.yaml", true);
+        check(&["apps/a"], "apps/ab/deployment.yaml", false);
+        check(&["/apps/a"], "apps/a", true);
+        check(&["."], "anything", true);
+        check(&["apps/*/values.yaml"], "apps/a/values.yaml", true);
+        check(&["apps/*/values.yaml"], "apps/a/b/values.yaml", false);
+        check(&["apps/a/../b"], "apps/b/x", true);
+        check(&[], "apps/a/x", false);
+    }
+}

@@ -1,0 +1,31 @@
+//! Real servers that tests talk to, installed where the machine lets us.
+
+use std::path::Path;
+use std::process::Command;
+
+/// Programs and the Debian packages that bring them.
+const WANTED: [(&str, &str); 1] = [("/usr/bin/redis-server", "redis-server")];
+
+/// Installs what is missing. Tests that miss a program say so and pass, so a
+/// machine that cannot have one is told about loudly and no reason to stop.
+pub(crate) fn install() {
+    for (program, package) in WANTED {
+        if Path::new(program).exists() {
+            continue;
+        }
+        if !apt_get(&["install", "-y", "--no-install-recommends", package])
+            && !(apt_get(&["update"])
+                && apt_get(&["install", "-y", "--no-install-recommends", package]))
+        {
+            println!("NOTICE: could not install {package}: tests that need {program} do nothing");
+        }
+    }
+}
+
+fn apt_get(arguments: &[&str]) -> bool {
+    let mut command = Command::new("apt-get");
+    command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
+    // A server of the distribution's own is none of our business.
+    command.env("RUNLEVEL", "1");
+    command.status().is_ok_and(|it| it.success())
+}
