@@ -13,7 +13,7 @@ use cluster::{Access, Client, Cluster, Randomness};
 use controller::{Controller, HealBackoff, PollOptions, Ports};
 use jiff::SignedDuration;
 use prometheus_client::registry::Registry;
-use repo_server::{PluginOptions, RepoServer};
+use repo_server::{JsonnetProgram, PluginOptions, RepoServer};
 use runtime::{LogFormat, Shutdown, serve_metrics, start_logging};
 use settings::SettingsStore;
 
@@ -149,6 +149,7 @@ async fn start(options: Options) -> anyhow::Result<()> {
             sockets: options.plugin_socket_dir.clone(),
             excluded: options.plugin_tar_exclude.clone().into(),
         },
+        jsonnet: Some(jsonnet_evaluator()?),
         ..repo_server::Options::new(&data_dir)
     };
     let repo_server = RepoServer::open(repo_options)
@@ -282,4 +283,9 @@ fn duration(text: &str) -> Result<Duration, String> {
     }
     let read = gocompat::duration::Duration::parse(text).map_err(|error| error.to_string())?;
     read.to_std().ok_or_else(|| format!("{text} is negative"))
+}
+
+/// Ourselves, since a Jsonnet program needs a process that can be stopped.
+fn jsonnet_evaluator() -> anyhow::Result<JsonnetProgram> {
+    JsonnetProgram::this_one(crate::JSONNET).context("could not find our own program")
 }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use api::ApplicationSource;
 use gix::ObjectId;
@@ -158,6 +159,7 @@ pub(crate) struct OpenTree {
 pub(crate) struct Trees {
     pub(crate) main: OpenTree,
     refs: BTreeMap<String, OpenTree>,
+    facts: TheseFacts,
 }
 
 impl Trees {
@@ -166,10 +168,15 @@ impl Trees {
         Roots { main: self.main.root, refs }
     }
 
+    /// Raised when nobody waits for the work any more.
+    pub(crate) fn over(&self) -> &Arc<AtomicBool> {
+        &self.facts.over
+    }
+
     /// What a render of the job may ask.
     pub(crate) fn world<'w>(&'w self, job: &'w Job, outside: &'w dyn Outside) -> World<'w> {
         let refs = self.refs.iter().map(|(name, it)| (name.clone(), it.tree.as_ref()));
-        World { commit: job.main.revision(), facts: &TheseFacts, outside, refs: refs.collect() }
+        World { commit: job.main.revision(), facts: &self.facts, outside, refs: refs.collect() }
     }
 
     /// Do the sources referred to still give these answers?
@@ -231,7 +238,7 @@ impl Inner {
     ) -> Result<Attempt<T>, SourceError> {
         let limit = self.options.render_timeout;
         let (own, inner) = (Arc::clone(job), Arc::clone(&self));
-        let attempt = self.renders.run(limit, move |_| try_once(&inner, &own, work)).await;
+        let attempt = self.renders.run(limit, move |over| try_once(&inner, &own, over, work)).await;
         let repo = job.main.repo();
         match attempt {
             Ok(attempt) => Ok(attempt?),
@@ -262,6 +269,7 @@ impl Inner {
 fn try_once<T>(
     inner: &Arc<Inner>,
     job: &Job,
+    over: &Arc<AtomicBool>,
     work: impl Fn(&Arc<Inner>, &Job, &Trees) -> Result<T, RenderError>,
 ) -> Result<Attempt<T>, FetchError> {
     let main = match &job.main {
@@ -280,7 +288,8 @@ fn try_once<T>(
             Err(attempt) => return Ok(attempt),
         };
     }
-    Ok(match work(inner, job, &Trees { main, refs }) {
+    let facts = TheseFacts { over: Arc::clone(over) };
+    Ok(match work(inner, job, &Trees { main, refs, facts }) {
         Ok(answer) => Attempt::Done(answer),
         Err(error) => match (&error, job.all().next()) {
             (RenderError::Tree(TreeError::Store { source, .. }), Some(at)) => {

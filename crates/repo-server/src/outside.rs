@@ -2,12 +2,15 @@
 
 use std::io::Read as _;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use plugins::{Package, Plugins};
 use render::tree::Tree;
-use render::{ChartAddress, Outside, OutsideError, PluginRequest, RemoteBase};
+use render::{
+    ChartAddress, JsonnetImports, JsonnetTask, Outside, OutsideError, PluginRequest, RemoteBase,
+};
 use tokio::runtime::Handle;
 
 use crate::credentials::Trust;
@@ -20,7 +23,8 @@ use crate::{FetchError, Freshness, RepoCredentials, RepoServer, RepoUrl, TargetR
 /// No value file or manifest is larger.
 const MAX_FILE: u64 = 64 << 20;
 
-/// How long after its deadline a plugin may take to say so.
+/// How long before its deadline a render ends what it started, to have a moment
+/// to say so.
 const BEFORE_DEADLINE: Duration = Duration::from_secs(1);
 
 /// Asks other servers on behalf of a render, whose thread waits.
@@ -31,11 +35,14 @@ pub(crate) struct OtherServers {
     plugins: Plugins,
     handle: Handle,
     timeout: Duration,
+    until: Instant,
+    /// Raised when nobody waits for the render any more.
+    over: Arc<AtomicBool>,
 }
 
 impl OtherServers {
     /// Call it on a thread of the runtime.
-    pub(crate) fn of(inner: &Arc<Inner>, project: &str) -> Self {
+    pub(crate) fn of(inner: &Arc<Inner>, project: &str, over: &Arc<AtomicBool>) -> Self {
         Self {
             server: RepoServer { inner: Arc::clone(inner) },
             project: project.to_owned(),
@@ -45,7 +52,16 @@ impl OtherServers {
             ),
             handle: Handle::current(),
             timeout: inner.options.git.fetch_timeout,
+            until: Instant::now() + inner.options.render_timeout.saturating_sub(BEFORE_DEADLINE),
+            over: Arc::clone(over),
         }
+    }
+}
+
+impl OtherServers {
+    /// Did the render reach its deadline, or the end of all patience?
+    pub(crate) fn ran_out_of_time(&self) -> bool {
+        self.over.load(Ordering::Relaxed) || Instant::now() >= self.until
     }
 }
 
@@ -119,6 +135,16 @@ impl Outside for OtherServers {
         let root =
             root.ok_or_else(|| OutsideError::Failed(format!("the commit {commit} is missing")))?;
         Ok(Box::new(repository.tree(&opened, root)))
+    }
+
+    fn evaluate_jsonnet(
+        &self,
+        task: &JsonnetTask,
+        imports: &mut dyn JsonnetImports,
+    ) -> Result<String, String> {
+        let options = &self.server.inner.options;
+        let Some(program) = &options.jsonnet else { return task.evaluate(imports) };
+        program.evaluate(task, imports, self.until, &self.over)
     }
 
     fn has_plugins(&self) -> bool {

@@ -9,6 +9,7 @@ use render::{EnabledSourceTypes, RenderContext, SourceDetails, SourceType};
 use crate::fetch::{self, CommitText};
 use crate::job::{At, Job, Origin, Trees};
 use crate::outside::OtherServers;
+use crate::redirect::Moved;
 use crate::remote::Remote;
 use crate::{
     ArtifactMetadata, CommitSha, FetchError, Freshness, ManifestQuery, RepoCredentials, RepoKind,
@@ -41,7 +42,7 @@ impl RepoServer {
     pub async fn details(&self, query: &ManifestQuery) -> Result<SourceDetails, SourceError> {
         let job = self.job(query).await?;
         let look = |inner: &Arc<_>, job: &Job, trees: &Trees| {
-            let outside = OtherServers::of(inner, &job.context.project);
+            let outside = OtherServers::of(inner, &job.context.project, trees.over());
             let world = trees.world(job, &outside);
             render::details(trees.main.tree.as_ref(), &job.source, &job.context, &world)
         };
@@ -150,7 +151,8 @@ impl RepoServer {
         let limit = self.inner.options.git.request_timeout;
         let known = self.inner.repository(repo);
         let tried = Some(credentials.clone());
-        let remote = Remote { tried, url: repo.clone(), ..known.remote.clone() };
+        let moved = Moved::default();
+        let remote = Remote { tried, url: repo.clone(), moved, ..known.remote.clone() };
         let listed = self.inner.requests.run(limit, move |_| remote.list()).await;
         known.settle(listed, "listing the refs of", limit).map(drop)
     }

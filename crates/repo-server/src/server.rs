@@ -22,6 +22,7 @@ use crate::integrity::{self, NamedTag};
 use crate::job::{At, Job, Origin, Trees};
 use crate::outside::OtherServers;
 use crate::packages::Packages;
+use crate::redirect::Moved;
 use crate::remote::Remote;
 use crate::rendered::{Given, Outcome, RenderedCache, SourceKey, Texts};
 use crate::repository::Repository;
@@ -29,8 +30,8 @@ use crate::resolve::{self, Resolved};
 use crate::signatures::Keyring;
 use crate::stats::Stats;
 use crate::{
-    CommitSha, CredentialBook, FetchError, Freshness, OciLimits, PluginOptions, RemoteRefs,
-    RepoUrl, SourceError, StatsSnapshot, TargetRevision,
+    CommitSha, CredentialBook, FetchError, Freshness, JsonnetProgram, OciLimits, PluginOptions,
+    RemoteRefs, RepoUrl, SourceError, StatsSnapshot, TargetRevision,
 };
 
 /// Resolves, fetches and renders. A cheap handle: clones share everything.
@@ -48,8 +49,13 @@ pub struct Options {
     pub git: GitLimits,
     /// What may come from registries.
     pub oci: OciLimits,
+    /// Bytes of an index of charts (`--helm-registry-max-index-size`).
+    pub max_index: u64,
     /// Where plugins are, and what they are not sent.
     pub plugins: PluginOptions,
+    /// Who evaluates Jsonnet; without one it happens in this process, where it
+    /// cannot be stopped.
+    pub jsonnet: Option<JsonnetProgram>,
     /// Renders at the same time (`--parallelismlimit`).
     pub parallel_renders: usize,
     /// How long one render may take.
@@ -68,6 +74,9 @@ pub struct GitLimits {
     pub fetch_timeout: Duration,
     /// Requests to servers at the same time.
     pub parallel_requests: usize,
+    /// Bytes of one file in a commit or its history: it is inflated as a whole
+    /// when it arrives.
+    pub max_object: u64,
 }
 
 impl Default for GitLimits {
@@ -76,6 +85,7 @@ impl Default for GitLimits {
             request_timeout: Duration::from_secs(15),
             fetch_timeout: Duration::from_secs(90),
             parallel_requests: 16,
+            max_object: 512 << 20,
         }
     }
 }
@@ -88,7 +98,9 @@ impl Options {
             data_dir: data_dir.into(),
             git: GitLimits::default(),
             oci: OciLimits::default(),
+            max_index: 1 << 30,
             plugins: PluginOptions::default(),
+            jsonnet: None,
             parallel_renders: std::thread::available_parallelism().map_or(2, Into::into),
             render_timeout: Duration::from_secs(90),
             cache_budget: 128 << 20,
@@ -488,7 +500,9 @@ impl Inner {
             let silence = self.options.git.request_timeout;
             let folder = self.options.data_dir.join("git");
             let book = self.book.clone();
-            let remote = Remote { url: url.clone(), silence, book, tried: None };
+            let (url, moved) = (url.clone(), Moved::default());
+            let max_object = self.options.git.max_object;
+            let remote = Remote { url, silence, max_object, book, tried: None, moved };
             Arc::new(Repository::new(identity.clone(), remote, &folder))
         });
         Arc::clone(known)
@@ -577,6 +591,10 @@ impl Inner {
             let (inner, repository) = (Arc::clone(&self), Arc::clone(repository));
             let commit = commit.clone();
             async move {
+                // Another flight may have landed since somebody missed the commit.
+                if inner.is_here(&repository, &commit).await? {
+                    return Ok(());
+                }
                 inner
                     .request(&repository, move |repository, cancel| {
                         let Repository { store, remote, .. } = repository;
@@ -587,6 +605,21 @@ impl Inner {
             .boxed()
         };
         repository.fetches.join(commit.clone(), start).await
+    }
+
+    async fn is_here(
+        &self,
+        repository: &Arc<Repository>,
+        commit: &CommitSha,
+    ) -> Result<bool, FetchError> {
+        let limit = self.options.git.fetch_timeout;
+        let (shared, commit) = (Arc::clone(repository), commit.clone());
+        // Not a render's thread: a render may be what waits for the commit.
+        let look = move |_: &_| {
+            let Repository { store, remote, .. } = &*shared;
+            Ok(fetch::root_tree(remote, &store.open()?, &commit)?.is_some())
+        };
+        repository.settle(self.requests.run(limit, look).await, "looking into", limit)
     }
 
     async fn find_short_sha(
@@ -636,7 +669,7 @@ impl Inner {
         if let Some(outcome) = self.unchanged(job, trees) {
             return Ok(outcome);
         }
-        let outside = OtherServers::of(self, &job.context.project);
+        let outside = OtherServers::of(self, &job.context.project, trees.over());
         let world = trees.world(job, &outside);
         let (result, record) =
             render::render(trees.main.tree.as_ref(), &job.source, &job.context, &world);
@@ -646,7 +679,10 @@ impl Inner {
         }
         let roots = trees.roots();
         let outcome = Arc::new(Outcome::new(result, record, job.given(), roots.refs));
-        self.cache.insert(job.key, roots.main, Arc::clone(&outcome));
+        // What ended for want of time may end otherwise the next time.
+        if !outside.ran_out_of_time() {
+            self.cache.insert(job.key, roots.main, Arc::clone(&outcome));
+        }
         Ok(outcome)
     }
 
