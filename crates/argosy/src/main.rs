@@ -19,6 +19,9 @@ use clap::{Parser, Subcommand};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// How we call ourselves for a Jsonnet program.
+const JSONNET: &str = "evaluate-jsonnet";
+
 /// GitOps continuous delivery for Kubernetes.
 #[derive(Parser)]
 #[command(name = "argosy", version)]
@@ -35,6 +38,9 @@ enum Role {
     RepoServer(Box<repo_server_role::Options>),
     /// Run one config management plugin beside a repo server, until Ctrl-C or SIGTERM
     CmpServer(cmp_server::Options),
+    /// Evaluate one Jsonnet program for the process that started this one
+    #[command(name = JSONNET, hide = true)]
+    EvaluateJsonnet,
     /// Print the custom resource definitions, for `kubectl apply --server-side -f -`
     Crds,
 }
@@ -45,6 +51,9 @@ fn main() -> anyhow::Result<()> {
         Role::Run(options) => run::run(*options),
         Role::RepoServer(options) => repo_server_role::run(*options),
         Role::CmpServer(options) => cmp_server::run(options),
+        Role::EvaluateJsonnet => {
+            Ok(repo_server::serve_jsonnet(std::io::stdin().lock(), std::io::stdout().lock())?)
+        }
         Role::Crds => crds::print(),
     }
 }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use render::EnabledSourceTypes;
-use repo_server::{CredentialBook, RepoCredentials, RepoKind};
+use repo_server::{AzureWorkload, CredentialBook, Identity, RepoCredentials, RepoKind};
 use runtime::Shutdown;
 use settings::repositories::Repository;
 use settings::{Settings, SettingsStore};
@@ -78,6 +78,7 @@ pub(crate) fn credentials(repository: &Repository) -> RepoCredentials {
         ssh_private_key: repository.ssh_private_key.text().to_owned(),
         tls_client_cert: repository.tls_client_cert_data.text().to_owned(),
         tls_client_key: repository.tls_client_cert_key.text().to_owned(),
+        identity: identity(repository),
         insecure: repository.insecure || repository.insecure_ignore_host_key,
         kind: match repository.kind.as_str() {
             "oci" => RepoKind::Oci,
@@ -90,6 +91,35 @@ pub(crate) fn credentials(repository: &Repository) -> RepoCredentials {
         proxy: repository.proxy.clone(),
         no_proxy: repository.no_proxy.clone(),
     }
+}
+
+/// Who we are at a service that issues tokens, in Argo CD's order.
+fn identity(repository: &Repository) -> Option<Identity> {
+    if !repository.github_app_private_key.is_empty() {
+        return Some(Identity::GithubApp {
+            app: repository.github_app_id,
+            installation: repository.github_app_installation_id,
+            private_key: repository.github_app_private_key.text().to_owned(),
+            base_url: repository.github_app_enterprise_base_url.clone(),
+        });
+    }
+    if !repository.gcp_service_account_key.is_empty() {
+        let key = repository.gcp_service_account_key.text().to_owned();
+        return Some(Identity::GoogleServiceAccount { key });
+    }
+    if repository.use_azure_workload_identity {
+        let variable = |name: &str| std::env::var(name).ok();
+        return Some(Identity::AzureWorkload(AzureWorkload::from_variables(variable)));
+    }
+    if !repository.azure_service_principal_client_secret.is_empty() {
+        return Some(Identity::AzureServicePrincipal {
+            tenant: repository.azure_service_principal_tenant_id.clone(),
+            client: repository.azure_service_principal_client_id.clone(),
+            secret: repository.azure_service_principal_client_secret.text().to_owned(),
+            directory: repository.azure_active_directory_endpoint.clone(),
+        });
+    }
+    None
 }
 
 #[cfg(test)]
@@ -115,5 +145,25 @@ mod tests {
         let urls = |entries: &[(String, RepoCredentials)]| entries.len();
         assert_eq!((urls(&book.repositories), urls(&book.templates)), (1, 1));
         assert_eq!(book.projects.keys().collect::<Vec<_>>(), ["shop"]);
+    }
+
+    #[test]
+    fn a_github_app_goes_before_the_other_identities() {
+        let texts = [
+            ("githubAppID", "7"),
+            ("githubAppPrivateKey", "a key"),
+            ("gcpServiceAccountKey", "{}"),
+            ("useAzureWorkloadIdentity", "true"),
+        ];
+        let texts = texts.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let mut data = std::collections::BTreeMap::from(texts);
+        let mut names = Vec::new();
+        for key in ["githubAppPrivateKey", "gcpServiceAccountKey", "useAzureWorkloadIdentity"] {
+            let repository = Repository::from_texts(&data).unwrap();
+            names.push(format!("{:?}", identity(&repository).unwrap()));
+            data.remove(key);
+        }
+        assert_eq!(names, ["GitHub App", "Google service account", "Azure workload identity"]);
+        assert_eq!(identity(&Repository::from_texts(&data).unwrap()), None);
     }
 }

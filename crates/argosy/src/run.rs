@@ -14,7 +14,7 @@ use controller::{Controller, HealBackoff, PollOptions, Ports};
 use jiff::SignedDuration;
 use prometheus_client::registry::Registry;
 use repo_server::client::RepoClient;
-use repo_server::{PluginOptions, RepoServer};
+use repo_server::{JsonnetProgram, PluginOptions, RepoServer};
 use runtime::{LogFormat, Shutdown, serve_metrics, start_logging};
 use settings::SettingsStore;
 
@@ -159,6 +159,7 @@ async fn start(options: Options) -> anyhow::Result<()> {
         },
         cache_budget: options.caches.memory(),
         disk_budget: options.caches.disk,
+        jsonnet: Some(jsonnet_evaluator()?),
         ..repo_server::Options::new(&data_dir)
     };
     let elsewhere = options.repo_server.client()?;
@@ -332,4 +333,9 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     }
     let read = gocompat::duration::Duration::parse(text).map_err(|error| error.to_string())?;
     read.to_std().ok_or_else(|| format!("{text} is negative"))
+}
+
+/// Ourselves, since a Jsonnet program needs a process that can be stopped.
+fn jsonnet_evaluator() -> anyhow::Result<JsonnetProgram> {
+    JsonnetProgram::this_one(crate::JSONNET).context("could not find our own program")
 }

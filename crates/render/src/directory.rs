@@ -11,7 +11,7 @@ use crate::environment::Environment;
 use crate::jsonnet::Jsonnet;
 use crate::manifest::{self, Found};
 use crate::tree::{self, EntryKind, Tree, TreePath};
-use crate::{RenderContext, RenderError};
+use crate::{Outside, RenderContext, RenderError};
 
 /// A file that holds this anywhere is not rendered.
 const SKIP_MARKER: &[u8] = b"+argocd:skip-file-rendering";
@@ -26,8 +26,9 @@ pub(crate) fn render(
     options: &ApplicationSourceDirectory,
     context: &RenderContext,
     environment: &Environment<'_>,
+    outside: &dyn Outside,
 ) -> Result<Vec<Found<Object>>, RenderError> {
-    let jsonnet = Jsonnet::new(tree, path, &options.jsonnet, context, environment)?;
+    let jsonnet = Jsonnet::new(tree, outside, path, &options.jsonnet, context, environment)?;
     let mut found = Vec::new();
     for (file, content) in manifest_files(tree, path, options, context)? {
         if file.name().ends_with(".jsonnet") {

@@ -12,12 +12,13 @@ use rsjsonnet_lang::program::{
     Value,
 };
 use rsjsonnet_lang::span::{SpanContextId, SpanId};
+use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
 use crate::jsonnet_error::{Problem, of_evaluation, of_text};
 use crate::manifest::Found;
 use crate::tree::{self, EntryKind, Tree, TreePath};
-use crate::{RenderContext, RenderError};
+use crate::{Outside, RenderContext, RenderError};
 
 /// Calls inside each other, as in go-jsonnet.
 const MAX_STACK: usize = 500;
@@ -29,22 +30,51 @@ const MAX_IMPORTED_BYTES: usize = 64 << 20;
 /// How the Jsonnet files of a source are evaluated.
 pub(crate) struct Jsonnet<'s> {
     tree: &'s dyn Tree,
+    outside: &'s dyn Outside,
     /// Where imports are looked for after the importing file's own directory, in this order.
     library: Vec<TreePath>,
-    external: BTreeMap<String, Variable>,
-    arguments: BTreeMap<String, Variable>,
+    external: BTreeMap<String, JsonnetVariable>,
+    arguments: BTreeMap<String, JsonnetVariable>,
     max_file: u64,
 }
 
+/// One file to evaluate, wherever that happens.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JsonnetTask {
+    /// Its path.
+    pub file: String,
+    /// What it holds.
+    #[serde(skip)]
+    pub content: Bytes,
+    /// External variables.
+    pub external: BTreeMap<String, JsonnetVariable>,
+    /// Arguments of the function that the file may be.
+    pub arguments: BTreeMap<String, JsonnetVariable>,
+}
+
 /// A text, or the code of a value.
-enum Variable {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum JsonnetVariable {
+    /// A text.
     Text(String),
+    /// The code of a value.
     Code(String),
+}
+
+/// The files that an evaluation may import.
+pub trait JsonnetImports {
+    /// The path of the file that `path` means in the file `importing`, and its
+    /// content.
+    ///
+    /// # Errors
+    /// When there is none, or it may not be read; in words for the user.
+    fn find(&mut self, importing: &str, path: &str) -> Result<(String, Bytes), String>;
 }
 
 impl<'s> Jsonnet<'s> {
     pub(crate) fn new(
         tree: &'s dyn Tree,
+        outside: &'s dyn Outside,
         path: &TreePath,
         options: &ApplicationSourceJsonnet,
         context: &RenderContext,
@@ -63,12 +93,17 @@ impl<'s> Jsonnet<'s> {
         let variables = |variables: &[JsonnetVar]| {
             let read = variables.iter().map(|JsonnetVar { name, value, code }| {
                 let value = environment.substitute(value);
-                (name.clone(), if *code { Variable::Code(value) } else { Variable::Text(value) })
+                let value = match code {
+                    true => JsonnetVariable::Code(value),
+                    false => JsonnetVariable::Text(value),
+                };
+                (name.clone(), value)
             });
             read.collect()
         };
         Ok(Self {
             tree,
+            outside,
             library,
             external: variables(&options.ext_vars),
             arguments: variables(&options.tlas),
@@ -83,7 +118,14 @@ impl<'s> Jsonnet<'s> {
         content: &Bytes,
     ) -> Result<Vec<Found<Object>>, RenderError> {
         let fail = |problem: String| RenderError::Jsonnet { file: file.clone(), problem };
-        let json = self.evaluate(file, content).map_err(fail)?;
+        let task = JsonnetTask {
+            file: file.as_str().to_owned(),
+            content: content.clone(),
+            external: self.external.clone(),
+            arguments: self.arguments.clone(),
+        };
+        let mut imports = TreeImports { jsonnet: self, files: 0, bytes: 0 };
+        let json = self.outside.evaluate_jsonnet(&task, &mut imports).map_err(fail)?;
         let value: serde_json::Value = serde_json::from_str(&json)
             .map_err(|error| fail(format!("failed to unmarshal generated json: {error}")))?;
         let values = match value {
@@ -96,13 +138,56 @@ impl<'s> Jsonnet<'s> {
         });
         objects.collect()
     }
+}
 
-    /// The JSON text that a file evaluates to; otherwise what is wrong.
-    pub(crate) fn evaluate(&self, file: &TreePath, content: &Bytes) -> Result<String, String> {
+/// Imports from the tree: beside the importing file, or from a library.
+struct TreeImports<'i, 's> {
+    jsonnet: &'i Jsonnet<'s>,
+    files: usize,
+    bytes: usize,
+}
+
+impl JsonnetImports for TreeImports<'_, '_> {
+    fn find(&mut self, importing: &str, path: &str) -> Result<(String, Bytes), String> {
+        let beside = TreePath::parse(importing).ok().and_then(|it| it.parent());
+        let Jsonnet { tree, library, max_file, .. } = self.jsonnet;
+        for directory in beside.iter().chain(library) {
+            let Ok(candidate) = directory.resolve_relative(path) else { continue };
+            let resolved = tree::resolve(*tree, &candidate).map_err(|it| it.to_string())?;
+            let Some((target, entry)) = resolved else { continue };
+            if entry.kind != EntryKind::File {
+                continue;
+            }
+            let read = tree.read(&target, *max_file).map_err(|it| it.to_string())?;
+            let content = read.unwrap_or_default();
+            self.files += 1;
+            self.bytes += content.len();
+            if self.bytes > MAX_IMPORTED_BYTES || self.files > MAX_IMPORTS {
+                return Err(format!(
+                    "imports more than {MAX_IMPORTS} files or {MAX_IMPORTED_BYTES} bytes"
+                ));
+            }
+            return Ok((candidate.as_str().to_owned(), content));
+        }
+        Err(format!(
+            "couldn't open import {path:?}: no match locally or in the Jsonnet library paths"
+        ))
+    }
+}
+
+impl JsonnetTask {
+    /// The JSON text that the file evaluates to; otherwise what is wrong.
+    ///
+    /// The stack is bounded, time and memory are not: give that to somebody who
+    /// can be stopped.
+    ///
+    /// # Errors
+    /// When the program is wrong, in words for the user.
+    pub fn evaluate(&self, files: &mut dyn JsonnetImports) -> Result<String, String> {
         let arena = Arena::new();
         let mut program = Program::new(&arena);
         program.set_max_stack(MAX_STACK);
-        let mut imports = Imports::new(self);
+        let mut imports = Imports::new(files);
         for (name, variable) in &self.external {
             let thunk = imports.variable(&mut program, variable, &format!("<extvar:{name}>"));
             // A variable that nobody asks for may be wrong.
@@ -119,7 +204,7 @@ impl<'s> Jsonnet<'s> {
                 imports.variable(&mut program, variable, &format!("<top-level-arg:{name}>"))?;
             arguments.push((program.intern_str(name), thunk));
         }
-        let main = imports.load(&mut program, file.as_str(), content.clone())?;
+        let main = imports.load(&mut program, &self.file, self.content.clone())?;
         let result = program.eval_value(&main, &mut imports);
         let mut value = result.map_err(|error| imports.explain(&program, error))?;
         if value.is_function() {
@@ -133,29 +218,28 @@ impl<'s> Jsonnet<'s> {
 }
 
 /// What an evaluation loaded so far, and why an import failed.
-struct Imports<'p, 's> {
-    jsonnet: &'s Jsonnet<'s>,
+struct Imports<'p, 'f> {
+    files: &'f mut dyn JsonnetImports,
     sources: Vec<(SpanContextId, String, Bytes)>,
-    loaded: BTreeMap<TreePath, Thunk<'p>>,
-    bytes: usize,
+    loaded: BTreeMap<String, Thunk<'p>>,
     failure: Option<String>,
 }
 
-impl<'p, 's> Imports<'p, 's> {
-    fn new(jsonnet: &'s Jsonnet<'s>) -> Self {
+impl<'p, 'f> Imports<'p, 'f> {
+    fn new(files: &'f mut dyn JsonnetImports) -> Self {
         let (sources, loaded) = (Vec::new(), BTreeMap::new());
-        Self { jsonnet, sources, loaded, bytes: 0, failure: None }
+        Self { files, sources, loaded, failure: None }
     }
 
     fn variable(
         &mut self,
         program: &mut Program<'p>,
-        variable: &Variable,
+        variable: &JsonnetVariable,
         name: &str,
     ) -> Result<Thunk<'p>, String> {
         match variable {
-            Variable::Text(text) => Ok(program.value_to_thunk(&Value::string(text))),
-            Variable::Code(code) => self.load(program, name, Bytes::from(code.clone())),
+            JsonnetVariable::Text(text) => Ok(program.value_to_thunk(&Value::string(text))),
+            JsonnetVariable::Code(code) => self.load(program, name, Bytes::from(code.clone())),
         }
     }
 
@@ -213,50 +297,21 @@ impl<'p, 's> Imports<'p, 's> {
         format!("{name}, line {line}, column {column}: {}", problem.text)
     }
 
-    /// The file that an import means: beside the importing one, or in a library.
+    /// The file that an import means.
     fn find(
         &mut self,
         program: &Program<'p>,
         from: SpanId,
         path: &str,
-    ) -> Result<(TreePath, Bytes), ImportError> {
-        let found = self.look_up(program, from, path);
+    ) -> Result<(String, Bytes), ImportError> {
+        let (context, _, _) = program.span_manager().get_span(from);
+        let importing = self.sources.iter().find(|it| it.0 == context);
+        let importing = importing.map_or("", |(_, name, _)| name);
+        let found = self.files.find(importing, path);
         found.map_err(|failure| {
             self.failure = Some(failure);
             ImportError
         })
-    }
-
-    fn look_up(
-        &mut self,
-        program: &Program<'p>,
-        from: SpanId,
-        path: &str,
-    ) -> Result<(TreePath, Bytes), String> {
-        let (context, _, _) = program.span_manager().get_span(from);
-        let importing = self.sources.iter().find(|it| it.0 == context);
-        let beside = importing.and_then(|(_, name, _)| TreePath::parse(name).ok()?.parent());
-        let Jsonnet { tree, library, max_file, .. } = self.jsonnet;
-        for directory in beside.iter().chain(library) {
-            let Ok(candidate) = directory.resolve_relative(path) else { continue };
-            let resolved = tree::resolve(*tree, &candidate).map_err(|it| it.to_string())?;
-            let Some((target, entry)) = resolved else { continue };
-            if entry.kind != EntryKind::File {
-                continue;
-            }
-            let read = tree.read(&target, *max_file).map_err(|it| it.to_string())?;
-            let content = read.unwrap_or_default();
-            self.bytes += content.len();
-            if self.bytes > MAX_IMPORTED_BYTES || self.sources.len() > MAX_IMPORTS {
-                return Err(format!(
-                    "imports more than {MAX_IMPORTS} files or {MAX_IMPORTED_BYTES} bytes"
-                ));
-            }
-            return Ok((candidate, content));
-        }
-        Err(format!(
-            "couldn't open import {path:?}: no match locally or in the Jsonnet library paths"
-        ))
     }
 }
 
@@ -271,7 +326,7 @@ impl<'p> Callbacks<'p> for Imports<'p, '_> {
         if let Some(thunk) = self.loaded.get(&file) {
             return Ok(thunk.clone());
         }
-        match self.load(program, file.as_str(), content) {
+        match self.load(program, &file, content) {
             Ok(thunk) => {
                 self.loaded.insert(file, thunk.clone());
                 Ok(thunk)

@@ -36,6 +36,7 @@ pub use chart::unpack_chart;
 pub use details::{HelmDetails, KustomizeDetails, SourceDetails, discover_all};
 pub use detect::{EnabledSourceTypes, SourceType, detect};
 pub use error::RenderError;
+pub use jsonnet::{JsonnetImports, JsonnetTask, JsonnetVariable};
 pub use plugin::PluginRequest;
 pub use world::{
     ChartAddress, Facts, NothingOutside, Outside, OutsideError, RemoteBase, Still, World,
@@ -256,7 +257,7 @@ impl Prepared<'_> {
         match self.source_type {
             SourceType::Directory => {
                 let options = source.directory.clone().unwrap_or_default();
-                directory::render(*tree, path, &options, context, environment)
+                directory::render(*tree, path, &options, context, environment, world.outside)
             }
             SourceType::Helm => self.chart().render(),
             SourceType::Kustomize => {

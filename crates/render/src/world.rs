@@ -6,8 +6,8 @@ use bytes::Bytes;
 pub use helm::{Facts, Still};
 pub use kustomize::RemoteBase;
 
-use crate::PluginRequest;
 use crate::tree::Tree;
+use crate::{JsonnetImports, JsonnetTask, PluginRequest};
 
 /// What a render may ask beside its own tree and its parameters.
 pub struct World<'w> {
@@ -42,6 +42,19 @@ pub trait Outside {
     /// # Errors
     /// When it may not or cannot be fetched.
     fn repository(&self, base: &RemoteBase) -> Result<Box<dyn Tree>, OutsideError>;
+
+    /// The JSON that a Jsonnet file stands for. Its time and memory are for the
+    /// implementation to bound.
+    ///
+    /// # Errors
+    /// When the program is wrong or takes too much, in words for the user.
+    fn evaluate_jsonnet(
+        &self,
+        task: &JsonnetTask,
+        imports: &mut dyn JsonnetImports,
+    ) -> Result<String, String> {
+        task.evaluate(imports)
+    }
 
     /// Is there any plugin?
     fn has_plugins(&self) -> bool {

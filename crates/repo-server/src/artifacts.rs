@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use futures::FutureExt as _;
 
 use crate::credentials::{Reach, Trust};
+use crate::identity::Purpose;
 use crate::listing::Listing;
 use crate::packages::{self, Package, PackageKey};
 use crate::registry::{self, Descriptor, Manifest, Registry};
@@ -198,8 +199,15 @@ impl Inner {
     ) -> Result<T, FetchError> {
         let limit = self.options.git.fetch_timeout;
         let silence = self.options.git.request_timeout;
-        let url = repo.clone();
-        let answer = move |_: &_| ask(&Registry::new(&url, trust, silence)?);
+        let (url, book) = (repo.clone(), self.book.clone());
+        let answer = move |_: &_| {
+            let trust = book.logged_in(&url, trust, Purpose::Registry, silence)?;
+            let answer = ask(&Registry::new(&url, trust.clone(), silence)?);
+            if let Err(FetchError::AuthenticationFailed { .. }) = answer {
+                book.forget_token(&url, &trust, Purpose::Registry);
+            }
+            answer
+        };
         let answer = self.requests.run(limit, answer).await;
         self.repository(repo).settle(answer, doing, limit)
     }

@@ -32,7 +32,7 @@ impl BlockingPool {
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         deadline: Duration,
-        work: impl FnOnce(&AtomicBool) -> T + Send + 'static,
+        work: impl FnOnce(&Arc<AtomicBool>) -> T + Send + 'static,
     ) -> Result<T, Interrupted> {
         let cancel = RaiseOnDrop(Arc::new(AtomicBool::new(false)));
         let flag = Arc::clone(&cancel.0);

@@ -32,7 +32,7 @@ impl RepoServer {
         let context = RenderContext::new("", "");
         let job = Job::new(Origin::Git(at(to)), refs, Default::default(), context);
         let job = Job { brought: self.brought.clone(), ..job };
-        let look = move |_: &Arc<_>, _: &Job, trees: &Trees<'_>| {
+        let look = move |_: &Arc<_>, _: &Job, trees: &Trees| {
             let roots = trees.roots();
             let (Some(opened), Some(old)) = (&trees.main.opened, roots.refs.get("")) else {
                 return Ok(Vec::new());

@@ -1,116 +1,30 @@
 //! Chart repositories: an index of charts, and the archives it names.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::Read as _;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
-use serde_json::Value;
+use reqwest::blocking::Response;
 use sha2::{Digest as _, Sha256};
 
 use crate::credentials::{Reach, Trust};
 use crate::http::{self, authorize};
+use crate::index::{ChartVersion, Index};
 use crate::listing::Listing;
 use crate::packages::{Package, PackageKey};
 use crate::server::Inner;
-use crate::{FetchError, Freshness, RepoUrl, TargetRevision};
+use crate::{FetchError, Freshness, RepoUrl};
 
-/// An index of every version of thousands of charts has some 50 MB.
-const MAX_INDEX: u64 = 256 << 20;
 /// No chart's archive is larger.
 const MAX_ARCHIVE: u64 = 100 << 20;
-
-/// What an index says of one version of a chart.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct ChartVersion {
-    version: String,
-    urls: Vec<String>,
-    /// Of the archive, in hexadecimal; empty when the index has none.
-    digest: String,
-}
-
-/// The charts of a repository, each with its versions.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Index(BTreeMap<String, Vec<ChartVersion>>);
 
 /// The indexes of chart repositories.
 #[derive(Default)]
 pub(crate) struct Charts {
     indexes: Mutex<HashMap<String, Arc<Listing<Index>>>>,
-}
-
-impl Index {
-    fn parse(text: &str) -> Result<Self, String> {
-        let value = gocompat::yaml::to_value(text).map_err(|error| error.to_string())?;
-        let entries = value["entries"].as_object().ok_or("it has no entries")?;
-        let texts = |value: &Value| -> Vec<String> {
-            let items = value.as_array().into_iter().flatten();
-            items.filter_map(|it| it.as_str().map(str::to_owned)).collect()
-        };
-        let versions = |value: &Value| -> Vec<ChartVersion> {
-            let items = value.as_array().into_iter().flatten();
-            items
-                .map(|it| ChartVersion {
-                    version: it["version"].as_str().unwrap_or_default().to_owned(),
-                    urls: texts(&it["urls"]),
-                    digest: it["digest"].as_str().unwrap_or_default().to_owned(),
-                })
-                .collect()
-        };
-        Ok(Self(entries.iter().map(|(name, it)| (name.clone(), versions(it))).collect()))
-    }
-
-    /// The charts with their versions, as the index lists them.
-    pub(crate) fn charts(&self) -> BTreeMap<String, Vec<String>> {
-        let charts = self.0.iter().map(|(name, versions)| {
-            (name.clone(), versions.iter().map(|it| it.version.clone()).collect())
-        });
-        charts.collect()
-    }
-
-    fn versions(&self, repo: &RepoUrl, chart: &str) -> Result<&[ChartVersion], FetchError> {
-        self.0.get(chart).map(Vec::as_slice).ok_or_else(|| FetchError::ChartNotFound {
-            repo: repo.clone(),
-            chart: chart.to_owned(),
-        })
-    }
-
-    /// The version that a version or a range stands for.
-    pub(crate) fn resolve(
-        &self,
-        repo: &RepoUrl,
-        chart: &str,
-        target: &TargetRevision,
-    ) -> Result<String, FetchError> {
-        let wanted = if target.0.is_empty() { "*" } else { &target.0 };
-        let versions: Vec<&str> =
-            self.versions(repo, chart)?.iter().map(|it| it.version.as_str()).collect();
-        gocompat::semver::highest_tag(wanted, &versions, "").map_err(|_| {
-            FetchError::ChartVersionNotFound {
-                repo: repo.clone(),
-                chart: chart.to_owned(),
-                version: wanted.to_owned(),
-            }
-        })
-    }
-
-    fn find(
-        &self,
-        repo: &RepoUrl,
-        chart: &str,
-        version: &str,
-    ) -> Result<&ChartVersion, FetchError> {
-        let bare = |text: &str| text.trim_start_matches('v').to_owned();
-        let mut versions = self.versions(repo, chart)?.iter();
-        versions.find(|it| bare(&it.version) == bare(version) && !it.urls.is_empty()).ok_or_else(
-            || FetchError::ChartVersionNotFound {
-                repo: repo.clone(),
-                chart: chart.to_owned(),
-                version: version.to_owned(),
-            },
-        )
-    }
 }
 
 impl Inner {
@@ -143,7 +57,9 @@ impl Inner {
     async fn ask_for_index(&self, repo: &RepoUrl, trust: Trust) -> Result<Index, FetchError> {
         let limit = self.options.git.fetch_timeout;
         let url = repo.clone();
-        let fetched = self.requests.run(limit, move |_| fetch_index(&url, &trust, limit)).await;
+        let max = self.options.max_index;
+        let fetch = move |over: &Arc<AtomicBool>| fetch_index(&url, &trust, max, limit, over);
+        let fetched = self.requests.run(limit, fetch).await;
         self.repository(repo).settle(fetched, "reading the index of", limit)
     }
 
@@ -193,15 +109,20 @@ impl Inner {
     }
 }
 
-fn fetch_index(repo: &RepoUrl, trust: &Trust, limit: Duration) -> Result<Index, FetchError> {
+fn fetch_index(
+    repo: &RepoUrl,
+    trust: &Trust,
+    max: u64,
+    limit: Duration,
+    over: &AtomicBool,
+) -> Result<Index, FetchError> {
     let address = format!("{}/index.yaml", repo.to_connect().trim_end_matches('/'));
-    let content = get(repo, trust, Reach::OwnHost, &address, MAX_INDEX, limit)?;
-    let damaged = |problem: String| FetchError::Damaged {
-        repo: repo.clone(),
-        source: Arc::new(std::io::Error::other(format!("index.yaml: {problem}"))),
-    };
-    let text = String::from_utf8(content).map_err(|_| damaged("it is not UTF-8".to_owned()))?;
-    Index::parse(&text).map_err(damaged)
+    let answer = ask(repo, trust, Reach::OwnHost, &address, limit)?;
+    Index::read(answer, max, over).map_err(|problem| {
+        let problem = trust.credentials.hide(&repo.hide_credentials(&problem));
+        let source = Arc::new(std::io::Error::other(format!("index.yaml: {problem}")));
+        FetchError::Damaged { repo: repo.clone(), source }
+    })
 }
 
 fn fetch_archive(
@@ -252,6 +173,28 @@ fn get(
     max: u64,
     limit: Duration,
 ) -> Result<Vec<u8>, FetchError> {
+    let answer = ask(repo, trust, address, limit)?;
+    let damaged = |problem: String| {
+        let problem = trust.credentials.hide(&repo.hide_credentials(&problem));
+        let source = Arc::new(std::io::Error::other(problem));
+        FetchError::Damaged { repo: repo.clone(), source }
+    };
+    let mut content = Vec::new();
+    let read = answer.take(max + 1).read_to_end(&mut content);
+    read.map_err(|error| damaged(format!("{address} broke off: {}", http::with_causes(&error))))?;
+    if content.len() as u64 > max {
+        return Err(damaged(format!("{address} has more than {max} bytes")));
+    }
+    Ok(content)
+}
+
+/// A good answer of an address.
+fn ask(
+    repo: &RepoUrl,
+    trust: &Trust,
+    address: &str,
+    limit: Duration,
+) -> Result<Response, FetchError> {
     let unreachable = |error: &dyn std::error::Error| {
         let text = trust.credentials.hide(&repo.hide_credentials(&http::with_causes(error)));
         FetchError::Unreachable {
@@ -280,48 +223,12 @@ fn get(
             return Err(FetchError::Unreachable { repo, source });
         }
     }
-    let mut content = Vec::new();
-    answer.take(max + 1).read_to_end(&mut content).map_err(|error| unreachable(&error))?;
-    if content.len() as u64 > max {
-        let problem = format!("{address} has more than {max} bytes");
-        let source = Arc::new(std::io::Error::other(repo.hide_credentials(&problem)));
-        return Err(FetchError::Damaged { repo, source });
-    }
-    Ok(content)
+    Ok(answer)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn index() -> Index {
-        Index::parse(
-            "apiVersion: v1\nentries:\n  web:\n  - {version: 2.0.0-rc1, urls: [a]}\n  - {version: 1.10.0, urls: [b]}\n  - {version: 1.9.0, urls: [c]}\n",
-        )
-        .unwrap()
-    }
-
-    #[track_caller]
-    fn check(chart: &str, target: &str, expect: &str) {
-        let repo = RepoUrl::new("https://charts.example.com");
-        let answer = index().resolve(&repo, chart, &TargetRevision(target.to_owned()));
-        assert_eq!(answer.unwrap_or_else(|error| error.to_string()), expect);
-    }
-
-    #[test]
-    fn versions_and_ranges_resolve() {
-        check("web", "", "1.10.0");
-        check("web", "*", "1.10.0");
-        check("web", "1.9.x", "1.9.0");
-        check("web", "1.9.0", "1.9.0");
-        check("web", ">=2.0.0-0", "2.0.0-rc1");
-        check(
-            "web",
-            "3.x",
-            "chart web has no version that fits '3.x' in https://charts.example.com; check targetRevision",
-        );
-        check("api", "*", "chart 'api' not found in index of https://charts.example.com");
-    }
 
     #[test]
     fn addresses_are_seen_from_the_repository() {

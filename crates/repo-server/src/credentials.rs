@@ -4,11 +4,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::RepoUrl;
+use crate::identity::{Identity, Login, Purpose};
+use crate::tokens::{Tokens, Want};
+use crate::{FetchError, RepoUrl};
 
 /// What one repository, or all below an address, want to know of us.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -25,6 +28,8 @@ pub struct RepoCredentials {
     pub tls_client_cert: String,
     /// Its key (PEM).
     pub tls_client_key: String,
+    /// Used where there is neither password, token nor ssh key.
+    pub identity: Option<Identity>,
     /// Trust any certificate and host key.
     pub insecure: bool,
     /// What the repository is.
@@ -67,6 +72,7 @@ impl fmt::Debug for RepoCredentials {
             ("client certificate", &self.tls_client_cert),
         ];
         let present = kinds.iter().filter(|(_, it)| !it.is_empty()).map(|(name, _)| *name);
+        let present = present.chain(self.identity.as_ref().map(Identity::name));
         write!(f, "RepoCredentials({})", present.collect::<Vec<_>>().join(", "))
     }
 }
@@ -79,6 +85,14 @@ impl RepoCredentials {
             .iter()
             .any(|it| !it.is_empty())
             || !self.username.is_empty()
+            || self.identity.is_some()
+    }
+
+    /// The identity that a token is needed for. What is written down goes
+    /// before it, as in Argo CD.
+    pub(crate) fn needs_token(&self) -> Option<&Identity> {
+        let written = [&self.password, &self.bearer_token, &self.ssh_private_key];
+        self.identity.as_ref().filter(|_| written.iter().all(|it| it.is_empty()))
     }
 
     /// The header that says who we are, if it is said in a header.
@@ -114,6 +128,7 @@ impl RepoCredentials {
         let proxy = if self.proxy.is_empty() { &template.proxy } else { &self.proxy };
         let no_proxy = if self.no_proxy.is_empty() { &template.no_proxy } else { &self.no_proxy };
         Self {
+            kind: self.kind,
             insecure: self.insecure || template.insecure,
             force_http: self.force_http || template.force_http,
             proxy: proxy.clone(),
@@ -273,17 +288,65 @@ fn is_below(address: &str, prefix: &str) -> bool {
     })
 }
 
-/// The book that counts now; clones share it.
+/// The book that counts now, and the tokens that were issued for what stands in
+/// it; clones share both.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SharedBook(Arc<RwLock<Arc<CredentialBook>>>);
+pub(crate) struct SharedBook {
+    book: Arc<RwLock<Arc<CredentialBook>>>,
+    tokens: Arc<Tokens>,
+}
 
 impl SharedBook {
     pub(crate) fn set(&self, book: CredentialBook) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(book);
+        *self.book.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(book);
     }
 
     pub(crate) fn current(&self) -> Arc<CredentialBook> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.book.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The same trust with a token, if its identity needs one. Blocks.
+    pub(crate) fn logged_in(
+        &self,
+        repo: &RepoUrl,
+        trust: Trust,
+        purpose: Purpose,
+        silence: Duration,
+    ) -> Result<Trust, FetchError> {
+        let Some(login) =
+            self.with_want(repo, &trust, purpose, silence, |want| self.tokens.login(want))
+        else {
+            return Ok(trust);
+        };
+        let Login { username, password, bearer_token } = login?;
+        let credentials = RepoCredentials { username, password, bearer_token, ..trust.credentials };
+        Ok(Trust { credentials, ..trust })
+    }
+
+    /// A repository refused the token: the next one is a new one.
+    pub(crate) fn forget_token(&self, repo: &RepoUrl, trust: &Trust, purpose: Purpose) {
+        let credentials = RepoCredentials {
+            password: String::new(),
+            bearer_token: String::new(),
+            ..trust.credentials.clone()
+        };
+        let trust = Trust { credentials, ..trust.clone() };
+        self.with_want(repo, &trust, purpose, Duration::ZERO, |want| self.tokens.forget(want));
+    }
+
+    fn with_want<T>(
+        &self,
+        repo: &RepoUrl,
+        trust: &Trust,
+        purpose: Purpose,
+        silence: Duration,
+        then: impl FnOnce(&Want<'_>) -> T,
+    ) -> Option<T> {
+        let identity = trust.credentials.needs_token()?;
+        let book = self.current();
+        let certificates = |host: &str| book.certificates.get(host).cloned().unwrap_or_default();
+        let certificates = &certificates;
+        Some(then(&Want { repo, identity, purpose, trust, certificates, silence }))
     }
 }
 

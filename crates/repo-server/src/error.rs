@@ -74,6 +74,38 @@ pub enum FetchError {
         /// Where the chart is.
         host: String,
     },
+    /// The server wants to be told who asks in a way that we cannot.
+    #[error(
+        "authentication failed: {repo} asks for {schemes}, which is not supported; configure a password, a token or a client certificate that it takes"
+    )]
+    UnsupportedAuthentication {
+        /// The repository.
+        repo: RepoUrl,
+        /// What it asks for.
+        schemes: String,
+    },
+    /// Nobody issues a token for the repository.
+    #[error("no token for {repo} with its {identity}: {problem}")]
+    TokenRefused {
+        /// The repository.
+        repo: RepoUrl,
+        /// What we are.
+        identity: &'static str,
+        /// Why not.
+        problem: String,
+    },
+    /// The server sends us to another one.
+    #[error(
+        "{repo} redirects to {to}, and its credentials are for {host} alone; if that address is right, configure the repository with it"
+    )]
+    Redirected {
+        /// The repository.
+        repo: RepoUrl,
+        /// Where to.
+        to: String,
+        /// Whom the credentials are for.
+        host: String,
+    },
     /// An ssh server that we have no reason to trust.
     #[error(
         "knownhosts: key is unknown: the host key of {repo} is not among the known ones; add it with argocd cert add-ssh, or set insecure for the repository"
@@ -85,6 +117,14 @@ pub enum FetchError {
     /// The server knows no such repository.
     #[error("repository not found: {repo}; check the address")]
     RepositoryNotFound {
+        /// The repository.
+        repo: RepoUrl,
+    },
+    /// Somebody else answers: a page to log in, a web site.
+    #[error(
+        "{repo} answers, but not as a git server; check the address, and whether it wants a login"
+    )]
+    NotGit {
         /// The repository.
         repo: RepoUrl,
     },
@@ -168,6 +208,16 @@ pub enum FetchError {
         /// What speaks against the commit.
         problems: String,
     },
+    /// A file, of any directory, that does not fit into our memory.
+    #[error(
+        "{repo} has a file of more than {limit} bytes in the commit or its history, which is not fetched; take it out or keep it outside of git"
+    )]
+    ObjectTooLarge {
+        /// The repository.
+        repo: RepoUrl,
+        /// What a file may have.
+        limit: u64,
+    },
     /// Submodules inside submodules without end.
     #[error("the submodules of {repo} are nested too deeply; does one contain itself?")]
     TooManySubmodules {
@@ -214,12 +264,17 @@ impl FetchError {
             Self::AuthenticationRequired { .. }
             | Self::AuthenticationFailed { .. }
             | Self::CredentialsStayHome { .. }
+            | Self::UnsupportedAuthentication { .. }
+            | Self::TokenRefused { .. }
+            | Self::Redirected { .. }
             | Self::HostKeyUnknown { .. }
             | Self::RepositoryNotFound { .. }
+            | Self::NotGit { .. }
             | Self::UnsupportedUrl { .. }
             | Self::RevisionNotFound { .. }
             | Self::RevisionAmbiguous { .. }
             | Self::NotProven { .. }
+            | Self::ObjectTooLarge { .. }
             | Self::TooManySubmodules { .. }
             | Self::ChartNotFound { .. }
             | Self::ChartVersionNotFound { .. }

@@ -1,23 +1,20 @@
-//! Clock and randomness for charts that use them, and whether a render is still wanted.
+//! Clock and randomness for charts that use them, and whether time is up.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use render::Facts;
 use rustls::crypto::SecureRandom;
 
-/// Those of this machine, as long as somebody waits for the render.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TheseFacts<'c> {
-    /// Raised when the deadline has passed.
-    pub(crate) cancel: &'c AtomicBool,
+/// Those of this machine.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TheseFacts {
+    /// Raised when nobody waits for the render any more.
+    pub(crate) over: Arc<AtomicBool>,
 }
 
-impl Facts for TheseFacts<'_> {
-    fn is_over(&self) -> bool {
-        self.cancel.load(Ordering::Relaxed)
-    }
-
+impl Facts for TheseFacts {
     fn now(&self) -> i128 {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         i128::try_from(since.as_nanos()).unwrap_or_default()
@@ -27,5 +24,9 @@ impl Facts for TheseFacts<'_> {
         let provider = rustls::crypto::ring::default_provider();
         let random: &dyn SecureRandom = provider.secure_random;
         random.fill(buffer).expect("the operating system has randomness");
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
     }
 }

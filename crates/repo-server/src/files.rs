@@ -113,7 +113,7 @@ impl RepoServer {
         let context = RenderContext::new("", "");
         let job = Job::new(Origin::Git(at), BTreeMap::new(), Default::default(), context);
         let job = Job { brought: self.brought.clone(), ..job };
-        let look = move |_: &Arc<_>, _: &Job, trees: &Trees<'_>| match &trees.main.opened {
+        let look = move |_: &Arc<_>, _: &Job, trees: &Trees| match &trees.main.opened {
             Some(opened) if !submodules => work(&repository.tree(opened, trees.main.root)),
             _ => work(trees.main.tree.as_ref()),
         };
@@ -153,8 +153,8 @@ impl RepoServer {
         let ManifestQuery { source, context, .. } = query;
         let job = Job::new(Origin::Packed(Arc::new(package)), refs, source, context);
         let job = Job { brought: self.brought.clone(), ..job };
-        let work = |inner: &Arc<_>, job: &Job, trees: &Trees<'_>| {
-            let outside = OtherServers::of(inner, job);
+        let work = |inner: &Arc<_>, job: &Job, trees: &Trees| {
+            let outside = OtherServers::of(inner, job, trees.over());
             let world = trees.world(job, &outside);
             render::render(trees.main.tree.as_ref(), &job.source, &job.context, &world).0
         };

@@ -162,16 +162,21 @@ pub(crate) struct OpenTree {
 }
 
 /// The trees of a job.
-pub(crate) struct Trees<'c> {
+pub(crate) struct Trees {
     pub(crate) main: OpenTree,
     refs: BTreeMap<String, OpenTree>,
-    facts: TheseFacts<'c>,
+    facts: TheseFacts,
 }
 
-impl Trees<'_> {
+impl Trees {
     pub(crate) fn roots(&self) -> Roots {
         let refs = self.refs.iter().map(|(name, it)| (name.clone(), it.root)).collect();
         Roots { main: self.main.root, refs }
+    }
+
+    /// Raised when nobody waits for the work any more.
+    pub(crate) fn over(&self) -> &Arc<AtomicBool> {
+        &self.facts.over
     }
 
     /// What a render of the job may ask.
@@ -202,7 +207,7 @@ impl Inner {
     pub(crate) async fn on_trees<T: Send + 'static>(
         self: Arc<Self>,
         job: Arc<Job>,
-        work: impl Fn(&Arc<Self>, &Job, &Trees<'_>) -> Result<T, RenderError> + Clone + Send + 'static,
+        work: impl Fn(&Arc<Self>, &Job, &Trees) -> Result<T, RenderError> + Clone + Send + 'static,
     ) -> Result<T, SourceError> {
         let mut rebuilt = false;
         loop {
@@ -235,16 +240,16 @@ impl Inner {
     async fn attempt<T: Send + 'static>(
         self: Arc<Self>,
         job: &Arc<Job>,
-        work: impl Fn(&Arc<Self>, &Job, &Trees<'_>) -> Result<T, RenderError> + Send + 'static,
+        work: impl Fn(&Arc<Self>, &Job, &Trees) -> Result<T, RenderError> + Send + 'static,
     ) -> Result<Attempt<T>, SourceError> {
         let limit = self.options.render_timeout;
         let (own, inner) = (Arc::clone(job), Arc::clone(&self));
         let asked = Instant::now();
-        let attempt = self.renders.run(limit, move |cancel| {
+        let attempt = self.renders.run(limit, move |over| {
             if let Some(observer) = inner.observer.get() {
                 observer.waited(asked.elapsed());
             }
-            try_once(&inner, &own, cancel, work)
+            try_once(&inner, &own, over, work)
         });
         let attempt = attempt.await;
         let repo = job.main.repo();
@@ -277,8 +282,8 @@ impl Inner {
 fn try_once<T>(
     inner: &Arc<Inner>,
     job: &Job,
-    cancel: &AtomicBool,
-    work: impl Fn(&Arc<Inner>, &Job, &Trees<'_>) -> Result<T, RenderError>,
+    over: &Arc<AtomicBool>,
+    work: impl Fn(&Arc<Inner>, &Job, &Trees) -> Result<T, RenderError>,
 ) -> Result<Attempt<T>, FetchError> {
     let main = match &job.main {
         Origin::Packed(package) => {
@@ -296,7 +301,8 @@ fn try_once<T>(
             Err(attempt) => return Ok(attempt),
         };
     }
-    Ok(match work(inner, job, &Trees { main, refs, facts: TheseFacts { cancel } }) {
+    let facts = TheseFacts { over: Arc::clone(over) };
+    Ok(match work(inner, job, &Trees { main, refs, facts }) {
         Ok(answer) => Attempt::Done(answer),
         Err(error) => match (&error, job.all().next()) {
             (RenderError::Tree(TreeError::Store { source, .. }), Some(at)) => {

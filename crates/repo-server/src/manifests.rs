@@ -143,11 +143,11 @@ impl Inner {
     }
 
     /// Renders from what the stores have. Blocks.
-    fn render(self: &Arc<Self>, job: &Job, trees: &Trees<'_>) -> Result<Arc<Outcome>, RenderError> {
+    fn render(self: &Arc<Self>, job: &Job, trees: &Trees) -> Result<Arc<Outcome>, RenderError> {
         if let Some(outcome) = self.unchanged(job, trees) {
             return Ok(outcome);
         }
-        let outside = OtherServers::of(self, job);
+        let outside = OtherServers::of(self, job, trees.over());
         let world = trees.world(job, &outside);
         let (result, record) =
             render::render(trees.main.tree.as_ref(), &job.source, &job.context, &world);
@@ -156,8 +156,8 @@ impl Inner {
             return Err(error);
         }
         let roots = trees.roots();
-        // What others said may be another thing the next time.
-        let may_pass = result.is_err() && outside.was_asked();
+        // What others said may be another thing the next time, and what took too long may be quicker.
+        let may_pass = result.is_err() && (outside.was_asked() || outside.ran_out_of_time());
         let mut outcome = Outcome::new(result, record, job.given(), roots.refs);
         outcome.may_pass = may_pass;
         let outcome = Arc::new(outcome);
@@ -172,7 +172,7 @@ impl Inner {
 
     /// The newest outcome of this source, if nothing it asked has another
     /// answer now.
-    fn unchanged(&self, job: &Job, trees: &Trees<'_>) -> Option<Arc<Outcome>> {
+    fn unchanged(&self, job: &Job, trees: &Trees) -> Option<Arc<Outcome>> {
         let roots = trees.roots();
         self.recall(job.key);
         if let Some(outcome) = self.cache.get(job.key, roots.main, &job.given(), &roots.refs) {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{OciLimits, PauseOptions, PluginOptions};
+use crate::{JsonnetProgram, OciLimits, PauseOptions, PluginOptions};
 
 /// How a [`RepoServer`] works.
 #[derive(Clone, Debug)]
@@ -14,8 +14,13 @@ pub struct Options {
     pub git: GitLimits,
     /// What may come from registries.
     pub oci: OciLimits,
+    /// Bytes of an index of charts (`--helm-registry-max-index-size`).
+    pub max_index: u64,
     /// Where plugins are, and what they are not sent.
     pub plugins: PluginOptions,
+    /// Who evaluates Jsonnet; without one it happens in this process, where it
+    /// cannot be stopped.
+    pub jsonnet: Option<JsonnetProgram>,
     /// Renders at the same time (`--parallelismlimit`).
     pub parallel_renders: usize,
     /// How long one render may take.
@@ -38,6 +43,9 @@ pub struct GitLimits {
     pub fetch_timeout: Duration,
     /// Requests to servers at the same time.
     pub parallel_requests: usize,
+    /// Bytes of one file in a commit or its history: it is inflated as a whole
+    /// when it arrives.
+    pub max_object: u64,
 }
 
 impl Default for GitLimits {
@@ -46,6 +54,7 @@ impl Default for GitLimits {
             request_timeout: Duration::from_secs(15),
             fetch_timeout: Duration::from_secs(90),
             parallel_requests: 16,
+            max_object: 512 << 20,
         }
     }
 }
@@ -58,7 +67,9 @@ impl Options {
             data_dir: data_dir.into(),
             git: GitLimits::default(),
             oci: OciLimits::default(),
+            max_index: 1 << 30,
             plugins: PluginOptions::default(),
+            jsonnet: None,
             parallel_renders: std::thread::available_parallelism().map_or(2, Into::into),
             render_timeout: Duration::from_secs(90),
             cache_budget: 128 << 20,

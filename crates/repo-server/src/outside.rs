@@ -3,12 +3,15 @@
 use std::cell::Cell;
 use std::io::Read as _;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use plugins::{Package, Plugins};
 use render::tree::Tree;
-use render::{ChartAddress, Outside, OutsideError, PluginRequest, RemoteBase};
+use render::{
+    ChartAddress, JsonnetImports, JsonnetTask, Outside, OutsideError, PluginRequest, RemoteBase,
+};
 use tokio::runtime::Handle;
 
 use crate::credentials::{Reach, Trust};
@@ -22,7 +25,8 @@ use crate::{FetchError, Freshness, RepoCredentials, RepoServer, RepoUrl, TargetR
 /// No value file or manifest is larger.
 const MAX_FILE: u64 = 64 << 20;
 
-/// How long after its deadline a plugin may take to say so.
+/// How long before its deadline a render ends what it started, to have a moment
+/// to say so.
 const BEFORE_DEADLINE: Duration = Duration::from_secs(1);
 
 /// Asks other servers on behalf of a render, whose thread waits.
@@ -34,11 +38,14 @@ pub(crate) struct OtherServers {
     handle: Handle,
     timeout: Duration,
     was_asked: Cell<bool>,
+    until: Instant,
+    /// Raised when nobody waits for the render any more.
+    over: Arc<AtomicBool>,
 }
 
 impl OtherServers {
     /// Call it on a thread of the runtime.
-    pub(crate) fn of(inner: &Arc<Inner>, job: &Job) -> Self {
+    pub(crate) fn of(inner: &Arc<Inner>, job: &Job, over: &Arc<AtomicBool>) -> Self {
         Self {
             server: RepoServer { inner: Arc::clone(inner), brought: job.brought.clone() },
             project: job.context.project.clone(),
@@ -49,6 +56,8 @@ impl OtherServers {
             handle: Handle::current(),
             timeout: inner.options.git.fetch_timeout,
             was_asked: Cell::new(false),
+            until: Instant::now() + inner.options.render_timeout.saturating_sub(BEFORE_DEADLINE),
+            over: Arc::clone(over),
         }
     }
 
@@ -56,6 +65,13 @@ impl OtherServers {
     /// the next time?
     pub(crate) fn was_asked(&self) -> bool {
         self.was_asked.get()
+    }
+}
+
+impl OtherServers {
+    /// Did the render reach its deadline, or the end of all patience?
+    pub(crate) fn ran_out_of_time(&self) -> bool {
+        self.over.load(Ordering::Relaxed) || Instant::now() >= self.until
     }
 }
 
@@ -135,6 +151,16 @@ impl Outside for OtherServers {
         let root =
             root.ok_or_else(|| OutsideError::Failed(format!("the commit {commit} is missing")))?;
         Ok(Box::new(repository.tree(&opened, root)))
+    }
+
+    fn evaluate_jsonnet(
+        &self,
+        task: &JsonnetTask,
+        imports: &mut dyn JsonnetImports,
+    ) -> Result<String, String> {
+        let options = &self.server.inner.options;
+        let Some(program) = &options.jsonnet else { return task.evaluate(imports) };
+        program.evaluate(task, imports, self.until, &self.over)
     }
 
     fn has_plugins(&self) -> bool {

@@ -10,6 +10,7 @@ use crate::events::RequestKind;
 use crate::fetch::{self, CommitText};
 use crate::job::{At, Job, Origin, Trees};
 use crate::outside::OtherServers;
+use crate::redirect::Moved;
 use crate::remote::Remote;
 use crate::{
     ArtifactMetadata, CommitSha, FetchError, Freshness, ManifestQuery, RepoCredentials, RepoKind,
@@ -41,8 +42,8 @@ impl RepoServer {
     /// When the commit cannot be had, or the source there cannot be read.
     pub async fn details(&self, query: &ManifestQuery) -> Result<SourceDetails, SourceError> {
         let job = self.job(query).await?;
-        let look = |inner: &Arc<_>, job: &Job, trees: &Trees<'_>| {
-            let outside = OtherServers::of(inner, job);
+        let look = |inner: &Arc<_>, job: &Job, trees: &Trees| {
+            let outside = OtherServers::of(inner, job, trees.over());
             let world = trees.world(job, &outside);
             render::details(trees.main.tree.as_ref(), &job.source, &job.context, &world)
         };
@@ -64,7 +65,7 @@ impl RepoServer {
         let context = RenderContext { enabled, ..RenderContext::new("", "") };
         let job = Job::new(Origin::Git(main), BTreeMap::new(), Default::default(), context);
         let job = Job { brought: self.brought.clone(), ..job };
-        let look = |_: &Arc<_>, job: &Job, trees: &Trees<'_>| {
+        let look = |_: &Arc<_>, job: &Job, trees: &Trees| {
             render::discover_all(trees.main.tree.as_ref(), job.context.enabled)
         };
         Arc::clone(&self.inner).on_trees(Arc::new(job), look).await
@@ -92,7 +93,7 @@ impl RepoServer {
         let main = Origin::Git(main);
         let job = Job::new(main, BTreeMap::new(), Default::default(), RenderContext::new("", ""));
         let job = Job { brought: self.brought.clone(), ..job };
-        let look = move |_: &Arc<_>, _: &Job, _: &Trees<'_>| {
+        let look = move |_: &Arc<_>, _: &Job, _: &Trees| {
             let opened = repository.store.open();
             Ok(opened.and_then(|opened| fetch::read_commit(&repository.remote, &opened, &id)))
         };
@@ -154,7 +155,8 @@ impl RepoServer {
         let limit = self.inner.options.git.request_timeout;
         let known = self.inner.repository(repo);
         let tried = Some(credentials.clone());
-        let remote = Remote { tried, url: repo.clone(), ..known.remote.clone() };
+        let moved = Moved::default();
+        let remote = Remote { tried, url: repo.clone(), moved, ..known.remote.clone() };
         let listed = self.inner.requests.run(limit, move |_| remote.list()).await;
         known.settle(listed, "listing the refs of", limit).map(drop)
     }

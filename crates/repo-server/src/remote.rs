@@ -15,6 +15,8 @@ use gix::{ObjectId, progress};
 
 use crate::credentials::{Reach, SharedBook, Trust};
 use crate::http::{authorize, configured};
+use crate::identity::Purpose;
+use crate::redirect::{self, Moved};
 use crate::ssh::SshFiles;
 use crate::{FetchError, RemoteRefs, RepoCredentials, RepoUrl};
 
@@ -27,9 +29,13 @@ pub(crate) struct Remote {
     pub(crate) url: RepoUrl,
     /// How long a connection may take, and how long it may stay silent.
     pub(crate) silence: Duration,
+    /// Bytes that one object may have.
+    pub(crate) max_object: u64,
     pub(crate) book: SharedBook,
     /// Used instead of what the book has, to try them out.
     pub(crate) tried: Option<RepoCredentials>,
+    /// Where on its own host the repository says it is.
+    pub(crate) moved: Moved,
 }
 
 /// Which commits to ask for.
@@ -41,19 +47,24 @@ pub(crate) enum Wanted {
     AllRefs,
 }
 
+/// What a connection needs, as of now.
+struct Way {
+    /// Where the repository is.
+    address: RepoUrl,
+    trust: Trust,
+    ssh: Option<SshFiles>,
+}
+
 impl Remote {
     /// Lists the server's refs.
-    ///
-    /// Protocol version 1 sends them with its greeting: over http, one request
-    /// where version 2 takes two.
     pub(crate) fn list(&self) -> Result<RemoteRefs, FetchError> {
-        let ssh = self.ssh_files()?;
-        self.list_refs(ssh.as_ref())
-            .map_err(|error| self.classify(&error, ssh.as_ref(), "listing the refs of"))
+        self.on_the_way("listing the refs of", |way| self.list_refs(way))
     }
 
-    fn list_refs(&self, ssh: Option<&SshFiles>) -> Result<RemoteRefs, gix::Error> {
-        let mut transport = self.connect(Protocol::V1, ssh)?;
+    /// Protocol version 1 sends them with its greeting: over http, one request
+    /// where version 2 takes two.
+    fn list_refs(&self, way: &Way) -> Result<RemoteRefs, gix::Error> {
+        let mut transport = self.connect(Protocol::V1, way)?;
         let mut handshake = gix::protocol::handshake(
             &mut transport,
             Service::UploadPack,
@@ -71,41 +82,6 @@ impl Remote {
         Ok(refs.into_iter().collect())
     }
 
-    /// What counts now.
-    fn trust(&self) -> Trust {
-        let book = self.book.current();
-        match &self.tried {
-            Some(credentials) => book.trust(&self.url, credentials),
-            None => book.for_repo(&self.url),
-        }
-    }
-
-    /// What ssh needs, for an address that is reached by it.
-    fn ssh_files(&self) -> Result<Option<SshFiles>, FetchError> {
-        if !self.url.is_ssh() {
-            return Ok(None);
-        }
-        SshFiles::write(&self.trust(), self.silence)
-            .map(Some)
-            .map_err(|error| FetchError::Store { repo: self.url.clone(), source: Arc::new(error) })
-    }
-
-    fn connect(
-        &self,
-        version: Protocol,
-        ssh: Option<&SshFiles>,
-    ) -> Result<Box<dyn Transport + Send>, gix::Error> {
-        let url = gix::url::parse(self.url.to_connect())?;
-        let mut options = connect::Options { version, ..Default::default() };
-        if let Some(files) = ssh {
-            options.ssh.command = Some(files.command().into());
-            options.ssh.kind = Some(ProgramKind::Ssh);
-        }
-        let mut transport = connect::connect(url, options)?;
-        transport.configure(&self.http_options(self.trust()))?;
-        Ok(transport)
-    }
-
     /// Fetches into `repository` and keeps what arrived reachable.
     pub(crate) fn fetch(
         &self,
@@ -113,62 +89,128 @@ impl Remote {
         wanted: &Wanted,
         cancel: &AtomicBool,
     ) -> Result<(), FetchError> {
-        let ssh = self.ssh_files()?;
-        let fetched = self.fetch_pack(repository, ssh.as_ref(), wanted, cancel);
-        fetched.map_err(|error| self.classify(&error, ssh.as_ref(), "waiting for an answer of"))
+        self.on_the_way("waiting for an answer of", |way| {
+            self.fetch_pack(repository, way, wanted, cancel)
+        })
+    }
+
+    /// Does something with a connection, at the address that the repository has
+    /// moved to if it moved on its own host.
+    fn on_the_way<T>(
+        &self,
+        doing: &'static str,
+        work: impl Fn(&Way) -> Result<T, gix::Error>,
+    ) -> Result<T, FetchError> {
+        let mut way = self.way()?;
+        let mut result = work(&way);
+        if let Err(error) = &result
+            && is_refused_redirect(error)
+        {
+            way.address = redirect::followed(&self.url, &way.address, &way.trust, self.silence)?;
+            self.moved.set(Some(way.address.clone()));
+            result = work(&way);
+        }
+        result.map_err(|error| {
+            self.moved.set(None);
+            self.classify(&error, &way, doing)
+        })
+    }
+
+    fn way(&self) -> Result<Way, FetchError> {
+        let book = self.book.current();
+        let trust = match &self.tried {
+            Some(credentials) => book.trust(&self.url, credentials),
+            None => book.for_repo(&self.url),
+        };
+        let trust = self.book.logged_in(&self.url, trust, Purpose::Git, self.silence)?;
+        let ssh = if self.url.is_ssh() {
+            let files = SshFiles::write(&trust, self.silence);
+            Some(files.map_err(|error| FetchError::Store {
+                repo: self.url.clone(),
+                source: Arc::new(error),
+            })?)
+        } else {
+            None
+        };
+        let address = self.moved.get().unwrap_or_else(|| self.url.clone());
+        Ok(Way { address, trust, ssh })
+    }
+
+    fn connect(
+        &self,
+        version: Protocol,
+        way: &Way,
+    ) -> Result<Box<dyn Transport + Send>, gix::Error> {
+        let url = gix::url::parse(way.address.to_connect())?;
+        let mut options = connect::Options { version, ..Default::default() };
+        if let Some(files) = &way.ssh {
+            options.ssh.command = Some(files.command().into());
+            options.ssh.kind = Some(ProgramKind::Ssh);
+        }
+        let mut transport = connect::connect(url, options)?;
+        transport.configure(&self.http_options(way))?;
+        Ok(transport)
     }
 
     fn fetch_pack(
         &self,
         repository: &gix::Repository,
-        ssh: Option<&SshFiles>,
+        way: &Way,
         wanted: &Wanted,
         cancel: &AtomicBool,
     ) -> Result<(), gix::Error> {
         let remote = repository
-            .remote_at(self.url.to_connect())?
+            .remote_at(way.address.to_connect())?
             .with_fetch_tags(Tags::None)
             .with_refspecs(wanted.refspecs(), gix::remote::Direction::Fetch)?;
-        let transport = self.connect(Protocol::V2, ssh)?;
+        let transport = self.connect(Protocol::V2, way)?;
         let connection = remote
             .to_connection_with_transport(transport)
             // Without this, gix would start git's credential helpers and prompt.
             .with_credentials(|_| Ok(None))
             // And without this, configure the transport anew, from git's configuration.
-            .with_transport_options(Box::new(self.http_options(self.trust())));
+            .with_transport_options(Box::new(self.http_options(way)));
         let prepared = connection.prepare_fetch(progress::Discard, Default::default())?;
         prepared.receive(progress::Discard, cancel)?;
         Ok(())
     }
 
     /// Says what went wrong in words for the repository's user.
-    fn classify(
-        &self,
-        error: &gix::Error,
-        ssh: Option<&SshFiles>,
-        doing: &'static str,
-    ) -> FetchError {
+    fn classify(&self, error: &gix::Error, way: &Way, doing: &'static str) -> FetchError {
         let repo = self.url.clone();
-        let credentials = self.trust().credentials;
+        let Way { address, trust, ssh } = way;
+        let credentials = &trust.credentials;
         let mut cause = GitMessage(credentials.hide(&GitMessage::of(&repo, error).0));
-        if let Some(complaints) = ssh.map(SshFiles::complaints).filter(|it| !it.is_empty()) {
+        if let Some(complaints) = ssh.as_ref().map(SshFiles::complaints).filter(|it| !it.is_empty())
+        {
             cause.0 = format!("{complaints} ({})", cause.0);
         }
         let refused = error.is_unauthenticated() || cause.0.contains("Permission denied (");
         if cause.0.contains("Host key verification failed") {
             FetchError::HostKeyUnknown { repo }
-        } else if refused && credentials.identify() {
-            FetchError::AuthenticationFailed { repo }
         } else if refused {
-            FetchError::AuthenticationRequired { repo }
+            self.book.forget_token(&repo, trust, Purpose::Git);
+            let schemes = match ssh {
+                None => redirect::unsupported_schemes(address, trust, self.silence),
+                Some(_) => None,
+            };
+            match schemes {
+                Some(schemes) => FetchError::UnsupportedAuthentication { repo, schemes },
+                None if credentials.identify() => FetchError::AuthenticationFailed { repo },
+                None => FetchError::AuthenticationRequired { repo },
+            }
         } else if has_kind(error, &[ErrorKind::StorageFull, ErrorKind::QuotaExceeded]) {
             FetchError::DiskFull { repo }
         } else if has_kind(error, &[ErrorKind::TimedOut]) || is_http_timeout(error) {
             FetchError::Timeout { doing, repo, limit: self.silence }
         } else if cause.0.contains("HTTP status 404") {
             FetchError::RepositoryNotFound { repo }
+        } else if cause.0.contains("to indicate 'smart' protocol") {
+            FetchError::NotGit { repo }
         } else if refuses_commit_ids(&cause.0) {
             FetchError::Refused { repo, source: Arc::new(cause) }
+        } else if error.is_resource_exhausted() {
+            FetchError::ObjectTooLarge { repo, limit: self.max_object }
         } else if error.is_corrupted() {
             FetchError::Damaged { repo, source: Arc::new(cause) }
         } else if error.is_unsupported() || error.is_validation() {
@@ -178,8 +220,8 @@ impl Remote {
         }
     }
 
-    fn http_options(&self, trust: Trust) -> http::Options {
-        let (silence, url) = (self.silence, self.url.clone());
+    fn http_options(&self, way: &Way) -> http::Options {
+        let (silence, url, trust) = (self.silence, way.address.clone(), way.trust.clone());
         let for_client = trust.clone();
         let backend = http::reqwest::Options {
             configure_client: Some(Box::new(move |builder| {
@@ -227,6 +269,12 @@ fn is_http_timeout(error: &gix::Error) -> bool {
     error
         .iter_errors()
         .any(|it| it.downcast_ref::<reqwest::Error>().is_some_and(|it| it.is_timeout()))
+}
+
+/// gix follows no redirect of a request that says who we are, because it cannot
+/// know whether the other place may be told.
+fn is_refused_redirect(error: &gix::Error) -> bool {
+    error.iter_errors().any(|it| it.to_string().contains("refusing to follow redirect"))
 }
 
 /// Servers have no code for it, only these words.

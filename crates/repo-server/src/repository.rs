@@ -43,7 +43,7 @@ impl Repository {
     pub(crate) fn new(identity: String, remote: Remote, folder: &Path) -> Self {
         Self {
             identity,
-            store: Store::new(remote.url.clone(), folder),
+            store: Store::new(remote.url.clone(), folder, remote.max_object),
             remote,
             listing: Listing::default(),
             fetches: Flights::default(),

@@ -53,6 +53,10 @@ impl Inner {
             let (inner, repository) = (Arc::clone(&self), Arc::clone(repository));
             let commit = commit.clone();
             async move {
+                // Another flight may have landed since somebody missed the commit.
+                if inner.is_here(&repository, &commit).await? {
+                    return Ok(());
+                }
                 let revision = commit.as_str().to_owned();
                 inner
                     .request(&repository, &revision, move |repository, cancel| {
@@ -64,6 +68,21 @@ impl Inner {
             .boxed()
         };
         repository.fetches.join(commit.clone(), start).await
+    }
+
+    async fn is_here(
+        &self,
+        repository: &Arc<Repository>,
+        commit: &CommitSha,
+    ) -> Result<bool, FetchError> {
+        let limit = self.options.git.fetch_timeout;
+        let (shared, commit) = (Arc::clone(repository), commit.clone());
+        // Not a render's thread: a render may be what waits for the commit.
+        let look = move |_: &_| {
+            let Repository { store, remote, .. } = &*shared;
+            Ok(fetch::root_tree(remote, &store.open()?, &commit)?.is_some())
+        };
+        repository.settle(self.requests.run(limit, look).await, "looking into", limit)
     }
 
     pub(crate) async fn find_short_sha(

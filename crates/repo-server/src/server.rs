@@ -16,6 +16,7 @@ use crate::flight::Flights;
 use crate::job::{At, Job, Origin};
 use crate::packages::Packages;
 use crate::pause::Pauses;
+use crate::redirect::Moved;
 use crate::remote::Remote;
 use crate::rendered::{Given, Outcome, RenderedCache, SourceKey};
 use crate::repository::Repository;
@@ -324,7 +325,9 @@ impl Inner {
             let silence = self.options.git.request_timeout;
             let folder = self.options.data_dir.join("git");
             let book = self.book.clone();
-            let remote = Remote { url: url.clone(), silence, book, tried: None };
+            let (url, moved) = (url.clone(), Moved::default());
+            let max_object = self.options.git.max_object;
+            let remote = Remote { url, silence, max_object, book, tried: None, moved };
             Arc::new(Repository::new(identity.clone(), remote, &folder))
         });
         Arc::clone(known)

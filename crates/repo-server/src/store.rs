@@ -21,6 +21,8 @@ const MAX_COMMIT_REFS: usize = 64;
 pub(crate) struct Store {
     repo: RepoUrl,
     folder: PathBuf,
+    /// Bytes of one object.
+    max_object: u64,
     /// Held for a look only.
     current: Mutex<Option<Opened>>,
     /// Held by the one who opens or rebuilds, so that nobody sweeps away what
@@ -43,9 +45,9 @@ impl std::fmt::Debug for Opened {
 }
 
 impl Store {
-    pub(crate) fn new(repo: RepoUrl, parent: &Path) -> Self {
+    pub(crate) fn new(repo: RepoUrl, parent: &Path, max_object: u64) -> Self {
         let folder = parent.join(repo.folder_name());
-        Self { repo, folder, current: Mutex::default(), preparing: Mutex::default() }
+        Self { repo, folder, max_object, current: Mutex::default(), preparing: Mutex::default() }
     }
 
     /// The store, opened or made. Blocks.
@@ -58,7 +60,7 @@ impl Store {
             return Ok(opened);
         }
         self.sweep();
-        let repository = match open_bare(&self.folder) {
+        let repository = match open_bare(&self.folder, self.max_object) {
             Ok(repository) if holds_what_it_refers_to(&repository) => repository,
             _ => self.create()?,
         };
@@ -67,7 +69,8 @@ impl Store {
 
     /// Takes notice of packs that a fetch brought. Blocks.
     pub(crate) fn reload(&self) -> Result<Opened, FetchError> {
-        let repository = open_bare(&self.folder).map_err(|error| self.broken(error))?;
+        let repository =
+            open_bare(&self.folder, self.max_object).map_err(|error| self.broken(error))?;
         self.forget_old_commits();
         Ok(self.set(repository, self.generation()))
     }
@@ -106,11 +109,13 @@ impl Store {
 
     /// Makes an empty store in the place of whatever is there.
     fn create(&self) -> Result<ThreadSafeRepository, FetchError> {
-        make_empty(&self.folder).map_err(|error| match error.downcast_ref::<io::Error>() {
-            Some(io) if io.kind() == io::ErrorKind::StorageFull => {
-                FetchError::DiskFull { repo: self.repo.clone() }
+        make_empty(&self.folder, self.max_object).map_err(|error| {
+            match error.downcast_ref::<io::Error>() {
+                Some(io) if io.kind() == io::ErrorKind::StorageFull => {
+                    FetchError::DiskFull { repo: self.repo.clone() }
+                }
+                _ => FetchError::Store { repo: self.repo.clone(), source: Arc::from(error) },
             }
-            _ => FetchError::Store { repo: self.repo.clone(), source: Arc::from(error) },
         })
     }
 
@@ -155,10 +160,14 @@ impl Store {
     }
 }
 
-fn open_bare(folder: &Path) -> Result<ThreadSafeRepository, gix::Error> {
+fn open_bare(folder: &Path, max_object: u64) -> Result<ThreadSafeRepository, gix::Error> {
     // Isolated: what is in the machine's or the user's git configuration is
     // not ours to obey.
-    gix::open::Options::isolated().open_path_as_is(true).open(folder)
+    gix::open::Options::isolated()
+        .open_path_as_is(true)
+        // An object is inflated as a whole; this is asked before.
+        .config_overrides([format!("gitoxide.objects.allocLimit={max_object}")])
+        .open(folder)
 }
 
 /// A ref whose object is lost would make every later fetch leave the object
@@ -176,7 +185,7 @@ fn holds_what_it_refers_to(repository: &ThreadSafeRepository) -> bool {
 type AnyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The folder appears whole or not at all.
-fn make_empty(folder: &Path) -> Result<ThreadSafeRepository, AnyError> {
+fn make_empty(folder: &Path, max_object: u64) -> Result<ThreadSafeRepository, AnyError> {
     let fresh = folder.with_extension("new");
     let old = folder.with_extension("old");
     for leftover in [&fresh, &old] {
@@ -193,7 +202,7 @@ fn make_empty(folder: &Path) -> Result<ThreadSafeRepository, AnyError> {
     if old.exists() {
         fs::remove_dir_all(&old)?;
     }
-    Ok(open_bare(folder)?)
+    Ok(open_bare(folder, max_object)?)
 }
 
 fn files_below(folder: &Path) -> Vec<PathBuf> {

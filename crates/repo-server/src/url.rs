@@ -63,6 +63,11 @@ impl RepoUrl {
         &self.project
     }
 
+    /// The same repository, at another address.
+    pub(crate) fn moved_to(&self, address: &str) -> Self {
+        self.with_text(address.to_owned())
+    }
+
     fn with_text(&self, text: String) -> Self {
         Self { text, ..self.clone() }
     }

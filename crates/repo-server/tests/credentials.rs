@@ -1,5 +1,5 @@
-//! Private repositories on real servers: over http with basic authentication
-//! and tokens, over ssh with keys and known hosts.
+//! Private repositories on real servers: over http and https with basic
+//! authentication, tokens, certificates and proxies, over ssh with keys and known hosts.
 
 #![expect(clippy::print_stdout, reason = "a missing sshd is a notice, not a failure")]
 
@@ -12,7 +12,9 @@ use render::EnabledSourceTypes;
 use repo_server::{
     CredentialBook, Freshness, Options, RepoCredentials, RepoServer, RepoUrl, TargetRevision,
 };
-use testkit::git::Repo;
+use testkit::git::{Misbehaviour, Repo};
+use testkit::http_proxy::Proxy;
+use testkit::tls::Tls;
 
 /// `user:s3cret-word`
 const BASIC: &str = "Basic dXNlcjpzM2NyZXQtd29yZA==";
@@ -41,6 +43,22 @@ fn one_commit() -> Repo {
 /// Lists, fetches and reads: what the top of the repository is, or the error.
 async fn used(server: &RepoServer, url: &str) -> String {
     used_by(server, url, "").await
+}
+
+/// The same, the error with its causes.
+async fn used_with_causes(server: &RepoServer, url: &str) -> String {
+    let (url, head) = (server.repo(url, ""), TargetRevision::default());
+    match server.list_apps(&url, &head, EnabledSourceTypes::default()).await {
+        Ok(apps) => apps.iter().map(|(path, it)| format!("{path} {it}")).collect(),
+        Err(error) => chain(&error),
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", chain(source)),
+        None => error.to_string(),
+    }
 }
 
 /// The same for an Application of a project.
@@ -150,10 +168,148 @@ async fn credentials_do_not_follow_a_redirect_to_another_server() {
         repositories: vec![(front.url(), user())],
         ..CredentialBook::default()
     });
-    let answer = used(&server, &front.url()).await;
-    assert!(front.take_requests().iter().any(|it| it.authorization == BASIC), "{answer}");
-    assert!(back.take_requests().iter().all(|it| it.authorization.is_empty()), "{answer}");
-    assert!(!answer.contains("s3cret-word"), "{answer}");
+    assert_eq!(
+        used(&server, &front.url()).await,
+        format!(
+            "{} redirects to {}, and its credentials are for {} alone; if that address is right, configure the repository with it",
+            front.url(),
+            back.url(),
+            front.authority(),
+        )
+    );
+    assert!(front.take_requests().iter().any(|it| it.authorization == BASIC));
+    assert_eq!(back.connections(), 0, "nobody was asked there");
+}
+
+#[tokio::test]
+async fn a_repository_without_credentials_may_move_anywhere() {
+    let repo = one_commit();
+    let (front, back) = (repo.serve_http(), repo.serve_http());
+    front.redirect_to(&back);
+    let (_data, server) = server();
+    assert_eq!(used(&server, &front.url()).await, ". Kustomize");
+}
+
+#[tokio::test]
+async fn a_repository_may_move_on_its_own_host() {
+    let repo = one_commit();
+    let tls = Tls::new();
+    let (http, https) = (repo.serve_http(), repo.serve_https(&tls));
+    // From http to https, and from there to the address with `.git`.
+    http.redirect("/repo/", &format!("{}/repo/", https.base()));
+    https.redirect("/repo/", &format!("{}/.git/", https.base()));
+    https.require_authorization(BASIC);
+    let (_data, server) = server();
+    let url = format!("{}/repo", http.base());
+    server.set_credentials(CredentialBook {
+        repositories: vec![(url.clone(), user())],
+        certificates: [("127.0.0.1".to_owned(), tls.authority().to_owned())].into(),
+        ..CredentialBook::default()
+    });
+    assert_eq!(used(&server, &url).await, ". Kustomize");
+    drop(http.take_requests());
+    server.refs(&RepoUrl::new(&url), Freshness::Latest).await.expect("refs");
+    assert_eq!(http.take_requests(), [], "it is remembered where the repository is");
+}
+
+#[tokio::test]
+async fn a_server_that_wants_what_we_cannot_give_is_named() {
+    let repo = one_commit();
+    let http = repo.serve_http();
+    http.misbehave(Misbehaviour::Demand(vec!["Negotiate", "NTLM"]));
+    let (_data, server) = server();
+    let url = http.url();
+    let expect = format!(
+        "authentication failed: {url} asks for Negotiate, NTLM, which is not supported; configure a password, a token or a client certificate that it takes"
+    );
+    assert_eq!(used(&server, &url).await, expect);
+    server.set_credentials(CredentialBook {
+        repositories: vec![(url.clone(), user())],
+        ..CredentialBook::default()
+    });
+    assert_eq!(used(&server, &url).await, expect);
+}
+
+/// A book for one repository behind TLS.
+fn tls_book(url: &str, tls: Option<&Tls>, credentials: RepoCredentials) -> CredentialBook {
+    let authority = tls.map(|it| ("127.0.0.1".to_owned(), it.authority().to_owned()));
+    CredentialBook {
+        repositories: vec![(url.to_owned(), credentials)],
+        certificates: authority.into_iter().collect(),
+        ..CredentialBook::default()
+    }
+}
+
+#[tokio::test]
+async fn a_server_behind_tls_is_trusted_by_its_authority_or_not_at_all() {
+    let repo = one_commit();
+    let (tls, other) = (Tls::new(), Tls::new());
+    let https = repo.serve_https(&tls);
+    https.require_authorization(BASIC);
+    let (_data, server) = server();
+    let url = https.url();
+    for book in [tls_book(&url, None, user()), tls_book(&url, Some(&other), user())] {
+        server.set_credentials(book);
+        let answer = used_with_causes(&server, &url).await;
+        assert!(answer.starts_with(&format!("could not reach the repository {url}: ")), "{answer}");
+        assert!(answer.contains("certificate"), "{answer}");
+    }
+    assert_eq!(https.take_requests(), [], "a stranger is told nothing");
+    server.set_credentials(tls_book(&url, Some(&tls), user()));
+    assert_eq!(used(&server, &url).await, ". Kustomize", "a new certificate counts at once");
+    let careless = RepoCredentials { insecure: true, ..user() };
+    server.set_credentials(tls_book(&url, None, careless));
+    server.test_access(&RepoUrl::new(&url)).await.expect("access");
+    server.set_credentials(tls_book(&url, None, user()));
+    assert!(server.test_access(&RepoUrl::new(&url)).await.is_err(), "and so does its absence");
+}
+
+#[tokio::test]
+async fn a_server_that_wants_a_client_certificate_gets_it() {
+    let repo = one_commit();
+    let tls = Tls::new().for_clients_with_certificates();
+    let https = repo.serve_https(&tls);
+    let (_data, server) = server();
+    let url = https.url();
+    server.set_credentials(tls_book(&url, Some(&tls), RepoCredentials::default()));
+    let answer = used_with_causes(&server, &url).await;
+    assert!(answer.starts_with(&format!("could not reach the repository {url}: ")), "{answer}");
+    let shown = RepoCredentials {
+        tls_client_cert: tls.client().certificate.clone(),
+        tls_client_key: tls.client().key.clone(),
+        ..RepoCredentials::default()
+    };
+    server.set_credentials(tls_book(&url, Some(&tls), shown.clone()));
+    assert_eq!(used(&server, &url).await, ". Kustomize");
+    let broken = RepoCredentials { tls_client_key: "no key".to_owned(), ..shown };
+    server.set_credentials(tls_book(&url, Some(&tls), broken));
+    let answer = used_with_causes(&server, &url).await;
+    assert!(
+        answer.contains("tlsClientCertData and tlsClientCertKey are no pair in PEM"),
+        "{answer}"
+    );
+}
+
+#[tokio::test]
+async fn a_repository_has_its_own_proxy_and_hosts_without_it() {
+    let repo = one_commit();
+    let tls = Tls::new();
+    let (http, https) = (repo.serve_http(), repo.serve_https(&tls));
+    let proxy = Proxy::start();
+    let (_data, server) = server();
+    let through = RepoCredentials { proxy: proxy.url(), ..RepoCredentials::default() };
+    let past = RepoCredentials { no_proxy: "example.com,127.0.0.1".to_owned(), ..through.clone() };
+    for url in [http.url(), https.url()] {
+        let authority = RepoUrl::new(&url).without_credentials();
+        let authority = authority.split('/').nth(2).expect("a host").to_owned();
+        server.set_credentials(tls_book(&url, Some(&tls), through.clone()));
+        server.test_access(&RepoUrl::new(&url)).await.expect("access");
+        assert_eq!(proxy.take_asked(), [authority]);
+        server.set_credentials(tls_book(&url, Some(&tls), past.clone()));
+        server.test_access(&RepoUrl::new(&url)).await.expect("access");
+        assert_eq!(proxy.take_asked(), Vec::<String>::new(), "noProxy");
+    }
+    assert_eq!(used(&server, &https.url()).await, ". Kustomize");
 }
 
 /// An sshd of our own on a free port, with one user's key and a host key.
@@ -247,7 +403,8 @@ impl Sshd {
 #[tokio::test]
 async fn an_ssh_repository_is_read_with_a_key_from_a_host_that_is_known() {
     let Some(sshd) = Sshd::start() else {
-        println!("notice: there is no sshd here, ssh is not tested");
+        assert!(std::env::var_os("CI").is_none(), "no sshd, and none to be had from Debian");
+        println!("NOTICE: there is no sshd here, ssh is not tested; install openssh-server");
         return;
     };
     let repo = one_commit();

@@ -1,14 +1,19 @@
 //! What tests are built from. Development only; a panic here fails the test
 //! that asked for the impossible.
 
+pub mod answering;
 pub mod archive;
 pub mod cases;
 pub mod files;
 pub mod gate;
 pub mod git;
+mod git_server;
+pub mod http_proxy;
+pub mod issuers;
 pub mod kustomize;
 pub mod oidc;
 pub mod proxy;
 pub mod redis;
 pub mod registry;
+pub mod tls;
 pub mod truth;

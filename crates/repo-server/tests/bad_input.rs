@@ -1,0 +1,312 @@
+//! Repositories and servers that are broken or hostile: what the user is told,
+//! and that nobody else is disturbed.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::time::Duration;
+
+use api::ApplicationSource;
+use render::RenderContext;
+use repo_server::{Freshness, ManifestQuery, Options, RepoServer, RepoUrl, TargetRevision};
+use tempfile::TempDir;
+use testkit::answering::Answering;
+use testkit::git::{Misbehaviour, Repo};
+
+struct Server {
+    _data: TempDir,
+    server: RepoServer,
+}
+
+impl Server {
+    fn with(change: impl FnOnce(&mut Options)) -> Self {
+        repo_server::install_crypto_provider();
+        let data = tempfile::tempdir().expect("a temporary folder");
+        let mut options = Options::new(data.path());
+        change(&mut options);
+        let server = RepoServer::open(options).expect("a data directory");
+        Self { _data: data, server }
+    }
+
+    fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    /// The keys of what a path renders to, or the error with its causes.
+    async fn keys(&self, url: &str, path: &str) -> String {
+        self.keys_at(url, path, "").await
+    }
+
+    async fn keys_at(&self, url: &str, path: &str, revision: &str) -> String {
+        let source = ApplicationSource {
+            repo_url: url.to_owned(),
+            path: path.to_owned(),
+            ..ApplicationSource::default()
+        };
+        let query = ManifestQuery {
+            source,
+            revision: TargetRevision(revision.to_owned()),
+            refs: Vec::new(),
+            freshness: Freshness::Latest,
+            context: RenderContext::new("guestbook", "web"),
+            integrity: None,
+            ignore_cache: false,
+        };
+        match self.server.manifests(query).await {
+            Ok(rendered) => {
+                let keys: Vec<_> =
+                    rendered.objects().iter().map(|it| it.key().to_string()).collect();
+                keys.join(", ")
+            }
+            Err(error) => chain(&error),
+        }
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", chain(source)),
+        None => error.to_string(),
+    }
+}
+
+fn config_map(name: &str) -> String {
+    format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n")
+}
+
+#[tokio::test]
+async fn links_that_lead_out_are_named_however_they_do_it() {
+    let repo = Repo::new();
+    repo.commit(&[("good/a.yaml", &config_map("a"))]);
+    repo.link("relative/a.yaml", "../../outside.yaml");
+    repo.link("absolute/a.yaml", "/etc/passwd");
+    repo.link("chain/a.yaml", "../steps/one");
+    repo.link("steps/one", "two");
+    repo.link("steps/two", "../../../etc/passwd");
+    repo.link("loop/a.yaml", "b.yaml");
+    repo.link("loop/b.yaml", "a.yaml");
+    let commit = repo.commit_all();
+    let (server, url) = (Server::new(), repo.file_url());
+    for (path, link, target) in [
+        ("relative", "relative/a.yaml", "../../outside.yaml"),
+        ("absolute", "absolute/a.yaml", "/etc/passwd"),
+        ("chain", "steps/two", "../../../etc/passwd"),
+    ] {
+        assert_eq!(
+            server.keys(&url, path).await,
+            format!(
+                "could not render {path} of {url} at {commit}: repository contains out-of-bounds symlinks. file: {link} (it points to {target:?}; replace it by a link inside the repository or by the file itself)"
+            )
+        );
+    }
+    let looping = server.keys(&url, "loop").await;
+    assert!(looping.contains("too many levels of symbolic links"), "{looping}");
+    assert_eq!(server.keys(&url, "good").await, "ConfigMap a");
+}
+
+#[tokio::test]
+async fn a_hundred_thousand_files_in_one_directory_are_listed_in_time() {
+    let repo = Repo::new();
+    repo.commit(&[("a.yaml", &config_map("a"))]);
+    let mut stream = String::from(
+        "blob\nmark :1\ndata 2\nx\n\ncommit refs/heads/main\ncommitter a <a@example.com> 1 +0000\ndata 1\nx\nfrom refs/heads/main^0\n",
+    );
+    for number in 0..100_000 {
+        stream.push_str(&format!("M 644 :1 notes/{number}.txt\n"));
+    }
+    stream.push_str("M 644 inline notes/a.yaml\ndata ");
+    let manifest = config_map("among-many");
+    stream.push_str(&format!("{}\n{manifest}\n", manifest.len()));
+    repo.fast_import(stream.as_bytes());
+    let server = Server::new();
+    assert_eq!(server.keys(&repo.file_url(), "notes").await, "ConfigMap among-many");
+}
+
+#[tokio::test]
+async fn a_name_may_have_line_feeds_but_must_be_utf8() {
+    let repo = Repo::new();
+    for (folder, name) in [
+        ("good", &b"plain.yaml"[..]),
+        ("good", b"line\nfeed.yaml"),
+        ("bad", b"a.yaml"),
+        ("bad", b"\xff.yaml"),
+    ] {
+        let folder = repo.path().join(folder);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let file = folder.join(std::ffi::OsStr::from_bytes(name));
+        std::fs::write(file, config_map(&format!("m{}", name.len()))).expect("a file");
+    }
+    let commit = repo.commit_all();
+    let (server, url) = (Server::new(), repo.file_url());
+    assert_eq!(server.keys(&url, "good").await, "ConfigMap m14, ConfigMap m10");
+    assert_eq!(
+        server.keys(&url, "bad").await,
+        format!(
+            "could not render bad of {url} at {commit}: bad: the file name \"\u{fffd}.yaml\" is not UTF-8; rename it"
+        )
+    );
+}
+
+#[tokio::test]
+async fn bombs_of_aliases_and_deep_nesting_are_refused_with_their_file() {
+    let repo = Repo::new();
+    let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+    for number in 1..12 {
+        let before = number - 1;
+        let many = vec![format!("*a{before}"); 10].join(", ");
+        bomb.push_str(&format!("a{number}: &a{number} [{many}]\n"));
+    }
+    let head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+    let deep =
+        |open: &str, close: &str| format!("{}{}", open.repeat(100_000), close.repeat(100_000));
+    let commit = repo.commit(&[
+        ("bomb/a.yaml", &format!("{head}{bomb}")),
+        ("yaml/a.yaml", &format!("{head}data: {}", deep("[", "]"))),
+        (
+            "json/a.json",
+            &format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","data":{}}}"#, deep("[", "]")),
+        ),
+        ("good/a.yaml", &config_map("a")),
+    ]);
+    let (server, url) = (Server::new(), repo.file_url());
+    for (path, file, words) in [
+        ("bomb", "bomb/a.yaml", "alias"),
+        ("yaml", "yaml/a.yaml, line 4, column 1006: ", "nested deeper than 1000 levels"),
+        ("json", "json/a.json", "recursion"),
+    ] {
+        let answer = server.keys(&url, path).await;
+        let begin = format!("could not render {path} of {url} at {commit}: ");
+        assert!(answer.starts_with(&begin), "{answer}");
+        assert!(answer.contains(file) && answer.contains(words), "{answer}");
+        assert!(answer.len() < 1000, "an error is no place for the file: {}", answer.len());
+    }
+    assert_eq!(server.keys(&url, "good").await, "ConfigMap a");
+}
+
+#[tokio::test]
+async fn branches_and_tags_that_move_or_go_are_followed() {
+    let repo = Repo::new();
+    repo.commit(&[("a.yaml", &config_map("first"))]);
+    repo.branch("topic");
+    let lost = repo.commit(&[("a.yaml", &config_map("lost"))]);
+    repo.tag("v1");
+    let (server, http) = (Server::new(), repo.serve_http());
+    let url = http.url();
+    assert_eq!(server.keys_at(&url, ".", "topic").await, "ConfigMap lost");
+    assert_eq!(server.keys_at(&url, ".", "v1").await, "ConfigMap lost");
+    repo.git(["reset", "--quiet", "--hard", "main"]);
+    repo.commit(&[("a.yaml", &config_map("pushed-over"))]);
+    repo.git(["tag", "--force", "v1"]);
+    assert_eq!(server.keys_at(&url, ".", "topic").await, "ConfigMap pushed-over");
+    assert_eq!(server.keys_at(&url, ".", "v1").await, "ConfigMap pushed-over");
+    // What an Application pinned is still in our store, though no branch has it.
+    assert_eq!(server.keys_at(&url, ".", &lost).await, "ConfigMap lost");
+    repo.switch("main");
+    repo.git(["branch", "--delete", "--force", "topic"]);
+    assert_eq!(
+        server.keys_at(&url, ".", "topic").await,
+        "unable to resolve 'topic' to a commit SHA: there is no such branch (of 1), tag (of 1) or commit"
+    );
+}
+
+#[tokio::test]
+async fn a_repository_that_is_its_own_submodule_ends() {
+    let repo = Repo::new();
+    repo.commit(&[("a.yaml", &config_map("a"))]);
+    let url = repo.file_url();
+    let modules = format!("[submodule \"me\"]\n\tpath = me\n\turl = {url}\n");
+    std::fs::write(repo.path().join(".gitmodules"), modules).expect("a file");
+    repo.git(["add", ".gitmodules"]);
+    let contain_the_last = || {
+        let last = repo.git(["rev-parse", "HEAD"]);
+        repo.git(["update-index", "--add", "--cacheinfo", &format!("160000,{last},me")]);
+        repo.git(["commit", "--quiet", "--message=me"]);
+    };
+    let server = Server::new();
+    contain_the_last();
+    assert_eq!(server.keys(&url, "me").await, "ConfigMap a", "once is fine");
+    for _ in 0..10 {
+        contain_the_last();
+    }
+    assert_eq!(
+        server.keys(&url, ".").await,
+        format!("the submodules of {url} are nested too deeply; does one contain itself?")
+    );
+}
+
+#[tokio::test]
+async fn servers_that_send_what_is_no_pack_are_told_apart_and_disturb_nobody() {
+    let repo = Repo::new();
+    let noise: String = (0..20_000_u64).map(|n| (n * n * 7919).to_string()).collect();
+    repo.commit(&[("a.yaml", &config_map("a")), ("noise", &noise)]);
+    let http = repo.serve_http();
+    let url = http.url();
+    let server = Server::with(|it| {
+        it.git.request_timeout = Duration::from_secs(2);
+        it.git.fetch_timeout = Duration::from_secs(4);
+    });
+    let other = repo.file_url();
+    for (how, expect) in [
+        (
+            Misbehaviour::Html,
+            format!(
+                "{url} answers, but not as a git server; check the address, and whether it wants a login"
+            ),
+        ),
+        (
+            Misbehaviour::StallAfter(5_000),
+            format!("waiting for an answer of {url} took longer than 2s"),
+        ),
+        (Misbehaviour::DripAfter(5_000), format!("fetching from {url} took longer than 4s")),
+        (Misbehaviour::CorruptAt(20_000), format!("the data of {url} is damaged: ")),
+        (Misbehaviour::BreakOffAfter(5_000), String::new()),
+    ] {
+        http.misbehave(how.clone());
+        let (bad, good) = tokio::join!(server.keys(&url, "."), server.keys(&other, "."));
+        assert_eq!(good, "ConfigMap a", "{how:?}");
+        assert!(bad.starts_with(&expect) && bad.contains(&url), "{how:?}: {bad}");
+        assert!(bad.len() < 600, "{how:?}: {bad}");
+    }
+    http.misbehave(Misbehaviour::None);
+    assert_eq!(server.keys(&url, ".").await, "ConfigMap a", "nothing bad was kept");
+}
+
+#[tokio::test]
+async fn a_file_that_does_not_fit_into_memory_is_refused_before_it_is_inflated() {
+    let repo = Repo::new();
+    // The limit is a thousandth of the real one, and so is the file.
+    let zeros = "0".repeat(2 << 20);
+    repo.commit(&[("a.yaml", &config_map("a")), ("elsewhere/model.bin", &zeros)]);
+    let url = repo.file_url();
+    let server = Server::with(|it| it.git.max_object = 1 << 20);
+    assert_eq!(
+        server.keys(&url, ".").await,
+        format!(
+            "{url} has a file of more than 1048576 bytes in the commit or its history, which is not fetched; take it out or keep it outside of git"
+        )
+    );
+    assert_eq!(Server::new().keys(&url, ".").await, "ConfigMap a");
+}
+
+#[tokio::test]
+async fn an_index_that_is_too_long_is_given_up() {
+    let charts = Answering::start(|_| {
+        |_: &testkit::answering::Asked| {
+            let mut index = String::from("apiVersion: v1\nentries:\n");
+            for number in 0..5_000 {
+                index.push_str(&format!(
+                    "  chart{number}:\n  - version: 1.0.0\n    urls: [a.tgz]\n"
+                ));
+            }
+            (200, index.into_bytes())
+        }
+    });
+    let repo = RepoUrl::new(&charts.url());
+    let short = Server::with(|it| it.max_index = 100_000);
+    assert_eq!(
+        chain(&short.server.helm_charts(&repo).await.unwrap_err()),
+        format!(
+            "the data of {} is damaged: index.yaml: it has more than 100000 bytes",
+            charts.url()
+        )
+    );
+    assert_eq!(Server::new().server.helm_charts(&repo).await.unwrap().len(), 5_000);
+}

@@ -1,0 +1,89 @@
+//! Two thousand applications in one repository: what a commit costs, counted.
+
+use std::time::Instant;
+
+use api::ApplicationSource;
+use render::RenderContext;
+use repo_server::{Freshness, ManifestQuery, Options, RepoServer, StatsSnapshot, TargetRevision};
+use testkit::git::Repo;
+
+const APPLICATIONS: usize = 2_000;
+
+/// Three files for each.
+fn files() -> String {
+    let mut stream =
+        String::from("commit refs/heads/main\ncommitter a <a@example.com> 1 +0000\ndata 1\nx\n");
+    for number in 0..APPLICATIONS {
+        for (file, content) in [
+            ("map.yaml", config_map(&format!("map{number}"))),
+            ("other.yaml", config_map(&format!("other{number}"))),
+            ("README.md", format!("This is {number}.")),
+        ] {
+            let length = content.len();
+            stream.push_str(&format!(
+                "M 644 inline apps/team{}/app{number}/{file}\ndata {length}\n{content}\n",
+                number % 20
+            ));
+        }
+    }
+    stream
+}
+
+fn config_map(name: &str) -> String {
+    format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\ndata:\n  text: hello\n")
+}
+
+/// One poll of all applications; what it cost.
+async fn poll(server: &RepoServer, url: &str) -> StatsSnapshot {
+    let before = server.stats();
+    let freshness = Freshness::NotBefore(Instant::now());
+    let calls = (0..APPLICATIONS).map(|number| {
+        let source = ApplicationSource {
+            repo_url: url.to_owned(),
+            path: format!("apps/team{}/app{number}", number % 20),
+            ..ApplicationSource::default()
+        };
+        server.manifests(ManifestQuery {
+            source,
+            revision: TargetRevision::default(),
+            refs: Vec::new(),
+            freshness,
+            context: RenderContext::new(format!("app{number}"), "web"),
+            integrity: None,
+            ignore_cache: false,
+        })
+    });
+    for rendered in futures::future::join_all(calls).await {
+        assert_eq!(rendered.expect("manifests").manifests().len(), 2);
+    }
+    let after = server.stats();
+    let mut cost = after;
+    cost.ls_remote.total -= before.ls_remote.total;
+    cost.fetch.total -= before.fetch.total;
+    cost.renders -= before.renders;
+    cost
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_costs_what_it_touches() {
+    repo_server::install_crypto_provider();
+    let repo = Repo::new();
+    repo.fast_import(files().as_bytes());
+    repo.git(["reset", "--quiet", "--hard"]);
+    let http = repo.serve_http();
+    let data = tempfile::tempdir().expect("a temporary folder");
+    let server = RepoServer::open(Options::new(data.path())).expect("a data directory");
+    let url = http.url();
+    let cost = async || {
+        let cost = poll(&server, &url).await;
+        (cost.ls_remote.total, cost.fetch.total, cost.renders)
+    };
+    assert_eq!(cost().await, (1, 1, 2_000), "the first time");
+    assert_eq!(cost().await, (1, 0, 0), "no news");
+    repo.commit(&[("apps/team7/app7/map.yaml", &config_map("changed"))]);
+    assert_eq!(cost().await, (1, 1, 1), "one directory");
+    repo.commit(&[("README.md", "nobody reads it")]);
+    assert_eq!(cost().await, (1, 1, 0), "none of them");
+    repo.commit(&[("apps/team7/app7/README.md", "beside what is read")]);
+    assert_eq!(cost().await, (1, 1, 0), "a file that no render reads");
+}
