@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use futures::FutureExt as _;
 
 use crate::credentials::{Reach, Trust};
+use crate::http::Patience;
 use crate::identity::Purpose;
 use crate::listing::Listing;
 use crate::packages::{self, Package, PackageKey};
@@ -199,10 +200,11 @@ impl Inner {
     ) -> Result<T, FetchError> {
         let limit = self.options.git.fetch_timeout;
         let silence = self.options.git.request_timeout;
+        let patience = Patience { silence, total: limit };
         let (url, book) = (repo.clone(), self.book.clone());
         let answer = move |_: &_| {
             let trust = book.logged_in(&url, trust, Purpose::Registry, silence)?;
-            let answer = ask(&Registry::new(&url, trust.clone(), silence)?);
+            let answer = ask(&Registry::new(&url, trust.clone(), patience)?);
             if let Err(FetchError::AuthenticationFailed { .. }) = answer {
                 book.forget_token(&url, &trust, Purpose::Registry);
             }

@@ -11,7 +11,7 @@ use reqwest::blocking::Response;
 use sha2::{Digest as _, Sha256};
 
 use crate::credentials::{Reach, Trust};
-use crate::http::{self, authorize};
+use crate::http::{self, Patience, authorize};
 use crate::index::{ChartVersion, Index};
 use crate::listing::Listing;
 use crate::packages::{Package, PackageKey};
@@ -202,7 +202,7 @@ fn ask(
             source: Arc::new(std::io::Error::other(text)),
         }
     };
-    let client = http::client(trust, limit).map_err(|error| unreachable(&error))?;
+    let client = http::client(trust, Patience::of(limit)).map_err(|error| unreachable(&error))?;
     let mut request = client.get(address).build().map_err(|error| unreachable(&error))?;
     let is_known = authorize(&mut request, repo, trust, reach);
     let host = request.url().host_str().unwrap_or_default().to_owned();

@@ -14,17 +14,33 @@ use crate::credentials::{Reach, Trust};
 #[error("{0}")]
 pub(crate) struct Unusable(String);
 
-/// The builder with certificates, proxy and time limits.
-///
-/// `timeout` of a blocking client is between two reads here, not for the whole
-/// answer.
-pub(crate) fn configured(
-    mut builder: ClientBuilder,
-    trust: &Trust,
-    silence: Duration,
-) -> Result<ClientBuilder, Unusable> {
+/// How long a server may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// To connect, and between two pieces of an answer.
+    pub(crate) silence: Duration,
+    /// For a whole answer, however it comes: a server that sends single bytes
+    /// is never silent.
+    pub(crate) total: Duration,
+}
+
+impl Patience {
+    /// For short answers.
+    pub(crate) fn of(limit: Duration) -> Self {
+        Self { silence: limit, total: limit }
+    }
+}
+
+/// A builder with certificates, proxy and time limits.
+pub(crate) fn configured(trust: &Trust, patience: Patience) -> Result<ClientBuilder, Unusable> {
     let credentials = &trust.credentials;
-    builder = builder.connect_timeout(silence).timeout(silence);
+    let Patience { silence, total } = patience;
+    let builder = reqwest::ClientBuilder::new()
+        .connect_timeout(silence)
+        .timeout(total)
+        .http1_title_case_headers();
+    // The blocking client's own limit is between two reads.
+    let mut builder = ClientBuilder::from(builder).timeout(silence);
     if !trust.certificates.is_empty() {
         let certificates = Certificate::from_pem_bundle(trust.certificates.as_bytes())
             .map_err(|_| unusable("a certificate of argocd-tls-certs-cm is not PEM"))?;
@@ -75,8 +91,8 @@ pub(crate) fn authorize(request: &mut Request, url: &RepoUrl, trust: &Trust, rea
 }
 
 /// A client of its own for one repository.
-pub(crate) fn client(trust: &Trust, silence: Duration) -> Result<Client, Unusable> {
-    let builder = configured(Client::builder(), trust, silence)?;
+pub(crate) fn client(trust: &Trust, patience: Patience) -> Result<Client, Unusable> {
+    let builder = configured(trust, patience)?;
     builder.build().map_err(|error| Unusable(error.to_string()))
 }
 

@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 
 use crate::credentials::{Reach, Trust};
 use crate::fetch;
-use crate::http;
+use crate::http::{self, Patience};
 use crate::job::Job;
 use crate::packing;
 use crate::server::Inner;
@@ -81,7 +81,8 @@ impl Outside for OtherServers {
         // A file of another server is not a repository: it gets no credentials.
         let trusted = self.server.inner.book.current().for_repo(&RepoUrl::new(url));
         let trust = Trust { credentials: RepoCredentials::default(), ..trusted };
-        let client = http::client(&trust, self.timeout).map_err(|error| failed(&error))?;
+        let client =
+            http::client(&trust, Patience::of(self.timeout)).map_err(|error| failed(&error))?;
         let answer = client.get(url).send().map_err(|error| failed(&error))?;
         if !answer.status().is_success() {
             return Err(OutsideError::Status(answer.status().as_u16()));

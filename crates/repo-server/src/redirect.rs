@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::Url;
-use reqwest::blocking::{Client, Response};
+use reqwest::blocking::Response;
 use reqwest::header::{LOCATION, WWW_AUTHENTICATE};
 use reqwest::redirect::Policy;
 
 use crate::credentials::Trust;
-use crate::http::{self, authorize, configured};
+use crate::http::{self, Patience, authorize, configured};
 use crate::{FetchError, RepoUrl};
 
 /// What git asks first.
@@ -87,7 +87,7 @@ pub(crate) fn unsupported_schemes(
 }
 
 fn greeted(at: &RepoUrl, trust: &Trust, silence: Duration) -> Result<Response, String> {
-    let builder = configured(Client::builder(), trust, silence).map_err(|it| it.to_string())?;
+    let builder = configured(trust, Patience::of(silence)).map_err(|it| it.to_string())?;
     let client = builder.redirect(Policy::none()).build().map_err(|it| http::with_causes(&it))?;
     let address = format!("{}{GREETING}", at.to_connect().trim_end_matches('/'));
     let mut request = client.get(address).build().map_err(|it| http::with_causes(&it))?;

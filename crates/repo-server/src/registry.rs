@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use reqwest::Method;
 use reqwest::blocking::{Client, Response};
@@ -16,6 +15,7 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::credentials::Trust;
+use crate::http::Patience;
 use crate::{FetchError, RepoUrl, http};
 
 /// A manifest is a list of a few layers.
@@ -98,8 +98,12 @@ struct Problem {
 }
 
 impl Registry {
-    pub(crate) fn new(repo: &RepoUrl, trust: Trust, silence: Duration) -> Result<Self, FetchError> {
-        let client = http::client(&trust, silence).map_err(|error| unreachable(repo, &error))?;
+    pub(crate) fn new(
+        repo: &RepoUrl,
+        trust: Trust,
+        patience: Patience,
+    ) -> Result<Self, FetchError> {
+        let client = http::client(&trust, patience).map_err(|error| unreachable(repo, &error))?;
         let (host, name) = repo.registry_parts();
         if host.is_empty() {
             let source = Arc::new(std::io::Error::other("it has no host"));

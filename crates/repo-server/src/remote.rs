@@ -14,7 +14,7 @@ use gix::remote::fetch::Tags;
 use gix::{ObjectId, progress};
 
 use crate::credentials::{Reach, SharedBook, Trust};
-use crate::http::{authorize, configured};
+use crate::http::{Patience, authorize, configured};
 use crate::identity::Purpose;
 use crate::redirect::{self, Moved};
 use crate::ssh::SshFiles;
@@ -29,6 +29,8 @@ pub(crate) struct Remote {
     pub(crate) url: RepoUrl,
     /// How long a connection may take, and how long it may stay silent.
     pub(crate) silence: Duration,
+    /// How long a whole fetch may take.
+    pub(crate) fetch_timeout: Duration,
     /// Bytes that one object may have.
     pub(crate) max_object: u64,
     pub(crate) book: SharedBook,
@@ -221,11 +223,12 @@ impl Remote {
     }
 
     fn http_options(&self, way: &Way) -> http::Options {
-        let (silence, url, trust) = (self.silence, way.address.clone(), way.trust.clone());
+        let patience = Patience { silence: self.silence, total: self.fetch_timeout };
+        let (url, trust) = (way.address.clone(), way.trust.clone());
         let for_client = trust.clone();
         let backend = http::reqwest::Options {
-            configure_client: Some(Box::new(move |builder| {
-                configured(builder, &for_client, silence).map_err(|error| error.raise())
+            configure_client: Some(Box::new(move |_| {
+                configured(&for_client, patience).map_err(|error| error.raise())
             })),
             configure_request: if trust.credentials.authorization().is_some() {
                 Some(Box::new(move |request| {

@@ -326,8 +326,9 @@ impl Inner {
             let folder = self.options.data_dir.join("git");
             let book = self.book.clone();
             let (url, moved) = (url.clone(), Moved::default());
-            let max_object = self.options.git.max_object;
-            let remote = Remote { url, silence, max_object, book, tried: None, moved };
+            let GitLimits { fetch_timeout, max_object, .. } = self.options.git;
+            let tried = None;
+            let remote = Remote { url, silence, fetch_timeout, max_object, book, tried, moved };
             Arc::new(Repository::new(identity.clone(), remote, &folder))
         });
         Arc::clone(known)

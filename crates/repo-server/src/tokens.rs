@@ -315,7 +315,7 @@ impl Want<'_> {
 
 /// Whoever redirects a request for a token wants to have it.
 fn client(trust: &Trust, silence: Duration) -> Result<Client, Box<dyn std::error::Error>> {
-    let builder = http::configured(Client::builder(), trust, silence)?;
+    let builder = http::configured(trust, http::Patience::of(silence))?;
     Ok(builder.redirect(reqwest::redirect::Policy::none()).build()?)
 }
 

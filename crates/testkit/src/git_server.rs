@@ -312,7 +312,7 @@ fn send(
             connection.read_to_end(&mut Vec::new()).map(drop)
         }
         Misbehaviour::DripAfter(_) => answer[sent..].iter().try_for_each(|byte| {
-            thread::sleep(std::time::Duration::from_millis(5));
+            thread::sleep(std::time::Duration::from_millis(50));
             out.write_all(&[*byte]).and_then(|()| out.flush())
         }),
         _ => Ok(()),
