@@ -1,7 +1,7 @@
 //! Compares git with the cluster: [`compare`] is the one answer to "what would
 //! a sync change?", for the controller, `app diff` and the tests alike.
 //!
-//! [`facts`] is what must be asked of the cluster first, [`placing`] where git's
+//! `facts` is what must be asked of the cluster first, `placing` where git's
 //! objects belong in it.
 
 mod facts;

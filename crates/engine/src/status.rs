@@ -236,7 +236,6 @@ fn resources(
                 .flatten()
                 .any(|side| needs_confirmation(side, app)),
             sync_wave: i64::from(marks::wave(it.pair.either())),
-            ..ResourceStatus::default()
         })
         .collect()
 }

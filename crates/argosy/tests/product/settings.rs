@@ -150,7 +150,7 @@ async fn updates_that_the_settings_ignore_wake_nobody_and_healths_are_kept_where
     // The watch tells changes of one kind in their order: whoever knows the second knows the first.
     let other = world.test("beside").await;
     let beside = Repo::new();
-    beside.commit(&[("app/m.yaml", &config_map("n", "a", "1"))]);
+    beside.commit(&[("app/m.yaml", &config_map("other", "a", "1"))]);
     other.create(&other.automated(&beside)).await;
     other.until_synced().await;
     let app = it.until("there", |_| true).await;

@@ -2,7 +2,7 @@
 //! select(.name == "sidecar") | .image`.
 //!
 //! `ignoreDifferences` uses jq for one thing only, `del(<path>)`. So this is no
-//! jq: it has paths, conditions, variables and the functions ([`functions`]) that
+//! jq: it has paths, conditions, variables and the functions (`functions`) that
 //! people use to say which element they mean, and neither definitions nor loops.
 //! Every expression therefore ends, after steps that are counted by how much they
 //! look at; what it does not know is an error when it is read, not when it runs.

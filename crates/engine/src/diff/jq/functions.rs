@@ -56,8 +56,8 @@ pub(super) enum With {
     HasKey,
     Contains,
     Inside,
-    StartsWith,
-    EndsWith,
+    Begins,
+    Ends,
     TrimStart,
     TrimEnd,
     Split,
@@ -97,8 +97,8 @@ impl Function {
             ("in", 1) => with(With::HasKey),
             ("contains", 1) => with(With::Contains),
             ("inside", 1) => with(With::Inside),
-            ("startswith", 1) => with(With::StartsWith),
-            ("endswith", 1) => with(With::EndsWith),
+            ("startswith", 1) => with(With::Begins),
+            ("endswith", 1) => with(With::Ends),
             ("ltrimstr", 1) => with(With::TrimStart),
             ("rtrimstr", 1) => with(With::TrimEnd),
             ("split", 1) => with(With::Split),
@@ -383,10 +383,10 @@ fn with(function: With, value: &Value, argument: &Value) -> Result<Value, RunErr
         With::HasKey => Value::Bool(has(argument, value)?),
         With::Contains => Value::Bool(contains(value, argument)),
         With::Inside => Value::Bool(contains(argument, value)),
-        With::StartsWith => {
+        With::Begins => {
             Value::Bool(text(value, "begin")?.starts_with(text(argument, "begin with")?))
         }
-        With::EndsWith => Value::Bool(text(value, "end")?.ends_with(text(argument, "end with")?)),
+        With::Ends => Value::Bool(text(value, "end")?.ends_with(text(argument, "end with")?)),
         // What has no such beginning or end stays as it is, texts or not.
         With::TrimStart | With::TrimEnd => match (value, argument) {
             (Value::String(whole), Value::String(part)) => {
