@@ -107,7 +107,15 @@ async fn sync(
             return Some(controller.now() + WRITE_RETRY);
         }
     }
-    carry_out(controller, stored, app, seen, state, &plan, &options, &writer).await
+    let order = Order { plan, options, cluster: writer };
+    carry_out(controller, stored, app, seen, state, &order).await
+}
+
+/// What is to be done, how, and where.
+struct Order {
+    plan: Plan,
+    options: SyncOptions,
+    cluster: Cluster,
 }
 
 /// Asks for the next step and does it, until there is something to wait for.
@@ -117,10 +125,9 @@ async fn carry_out(
     app: &mut Application,
     seen: &mut Seen,
     mut state: OperationState,
-    plan: &Plan,
-    options: &SyncOptions,
-    cluster: &Cluster,
+    order: &Order,
 ) -> Option<Timestamp> {
+    let Order { plan, options, cluster } = order;
     let keys: Vec<ResourceKey> = plan.tasks().map(|task| task.id.key.clone()).collect();
     let mut progress = progress_of(&state);
     loop {
@@ -144,7 +151,8 @@ async fn carry_out(
                 match controller.status_writer.write_progress(stored, app).await {
                     Ok(written) => *stored = written,
                     Err(failure) => {
-                        tracing::debug!(app = %app.key(), error = %failure, "could not save progress");
+                        let app = app.key();
+                        tracing::debug!(%app, error = %failure, "could not save progress");
                         return Some(controller.now() + WRITE_RETRY);
                     }
                 }

@@ -367,15 +367,16 @@ async fn fleet(world: &mut World) {
     }
     let floor = write_maps(world, "fleet-floor", FLEET).await;
     let began = Instant::now();
+    let (client, url) = (&*world, &repo.file_url());
     stream::iter(&names)
-        .for_each_concurrent(10, |name| async {
-            world
+        .for_each_concurrent(10, |name| async move {
+            client
                 .create(&json!({
                     "apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
                     "metadata": {"name": name, "namespace": "argocd"},
                     "spec": {
                         "project": "default",
-                        "source": {"repoURL": repo.file_url(), "targetRevision": "main", "path": name},
+                        "source": {"repoURL": url, "targetRevision": "main", "path": name},
                         "destination": {"server": "https://kubernetes.default.svc", "namespace": "fleet"},
                         "syncPolicy": {"automated": {"prune": true, "selfHeal": true}},
                     },
@@ -452,11 +453,11 @@ async fn heal(world: &World, names: &[String], what: &str) {
 
 /// Objects that applications own change as fast as the API server takes it, up to 1,000 times a second.
 async fn storm(world: &World, names: &[String]) {
-    let maps = api_kind("v1", "ConfigMap");
+    let maps = &api_kind("v1", "ConfigMap");
     let owners = stream::iter(names.iter().take(100))
-        .then(|name| async {
+        .then(|name| async move {
             let map = format!("{name}-1");
-            let owner = world.client.get(&maps, "fleet", &map).await.expect("an answer");
+            let owner = world.client.get(maps, "fleet", &map).await.expect("an answer");
             let uid = owner.and_then(|it| it.text(&["metadata", "uid"]).map(str::to_owned));
             let child = format!("{map}-child");
             world
@@ -472,7 +473,6 @@ async fn storm(world: &World, names: &[String]) {
     let changes = std::sync::atomic::AtomicUsize::new(0);
     let blowing = stream::iter(0_u32..60_000).for_each_concurrent(20, |i| {
         let (child, changes) = (&owners[i as usize % owners.len()], &changes);
-        let maps = &maps;
         async move {
             let at = began + Duration::from_millis(i.into());
             tokio::time::sleep_until(at.into()).await;
@@ -486,7 +486,7 @@ async fn storm(world: &World, names: &[String]) {
     });
     let healing = heal(world, &names[200..], "in a storm of events: drift healed");
     tokio::join!(blowing, healing);
-    let rate = changes.into_inner() as u64 / STORM.as_secs();
+    let rate = u64::try_from(changes.into_inner()).unwrap_or(0) / STORM.as_secs();
     println!(
         "| the same: memory after a minute of {rate} changes a second | flat | {before:.1} → {:.1} MiB |",
         resident_mib(world.product.id())
