@@ -2,10 +2,13 @@
 
 mod api;
 mod cmp_server;
+mod controller_flags;
 mod crds;
+mod redis_flags;
 mod repositories;
 mod run;
 mod sources;
+mod why;
 
 use clap::{Parser, Subcommand};
 
@@ -26,8 +29,17 @@ enum Role {
     Run(Box<run::Options>),
     /// Run one config management plugin beside a repo server, until Ctrl-C or SIGTERM
     CmpServer(cmp_server::Options),
+    /// Look into an installation
+    #[command(subcommand)]
+    Admin(Admin),
     /// Print the custom resource definitions, for `kubectl apply --server-side -f -`
     Crds,
+}
+
+#[derive(Subcommand)]
+enum Admin {
+    /// Why an Application is OutOfSync, who changed it and when, and what a sync would do
+    Why(why::Options),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -35,6 +47,7 @@ fn main() -> anyhow::Result<()> {
     match Command::parse().role {
         Role::Run(options) => run::run(*options),
         Role::CmpServer(options) => cmp_server::run(options),
+        Role::Admin(Admin::Why(options)) => why::print(&options),
         Role::Crds => crds::print(),
     }
 }

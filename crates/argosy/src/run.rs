@@ -10,14 +10,15 @@ use anyhow::Context as _;
 use api_server::make_default_project;
 use clap::{Args, ValueEnum};
 use cluster::{Access, Client, Cluster, Randomness};
-use controller::{Controller, HealBackoff, PollOptions, Ports};
-use jiff::SignedDuration;
+use controller::{Controller, Ports};
 use prometheus_client::registry::Registry;
 use repo_server::{PluginOptions, RepoServer};
-use runtime::{LogFormat, Shutdown, serve_metrics, start_logging};
+use runtime::{LogFormat, ProcessMetrics, Shutdown, serve_metrics, start_logging};
 use settings::SettingsStore;
 
 use crate::api::{ApiOptions, InProcessController, InProcessSources};
+use crate::controller_flags::ControllerFlags;
+use crate::redis_flags::RedisFlags;
 use crate::repositories;
 use crate::sources::InProcess;
 
@@ -53,49 +54,9 @@ pub(crate) struct Options {
     /// Where repositories are stored between runs
     #[arg(long, env = "ARGOSY_DATA_DIR")]
     data_dir: Option<PathBuf>,
-    /// How often repositories are polled, e.g. 120s; 0 never; default: timeout.reconciliation in argocd-cm
-    #[arg(long, env = "ARGOCD_RECONCILIATION_TIMEOUT", value_parser = duration)]
-    app_resync: Option<Duration>,
-    /// Up to how much is added to that at random; default: timeout.reconciliation.jitter in argocd-cm
-    #[arg(long, env = "ARGOCD_RECONCILIATION_JITTER", value_parser = duration)]
-    app_resync_jitter: Option<Duration>,
     /// Other namespaces that may hold Applications: names, globs, or regular expressions between slashes
     #[arg(long, env = "ARGOCD_APPLICATION_NAMESPACES", value_delimiter = ',')]
     application_namespaces: Vec<String>,
-    /// Seconds before the second attempt to heal the same drift
-    #[arg(
-        long,
-        env = "ARGOCD_APPLICATION_CONTROLLER_SELF_HEAL_BACKOFF_TIMEOUT_SECONDS",
-        default_value_t = 2
-    )]
-    self_heal_backoff_timeout_seconds: i64,
-    /// By how much each further wait before healing grows
-    #[arg(
-        long,
-        env = "ARGOCD_APPLICATION_CONTROLLER_SELF_HEAL_BACKOFF_FACTOR",
-        default_value_t = 3
-    )]
-    self_heal_backoff_factor: i32,
-    /// The longest wait before healing, in seconds
-    #[arg(
-        long,
-        env = "ARGOCD_APPLICATION_CONTROLLER_SELF_HEAL_BACKOFF_CAP_SECONDS",
-        default_value_t = 300
-    )]
-    self_heal_backoff_cap_seconds: i64,
-    /// Seconds after which a sync is terminated; 0 never
-    #[arg(long, env = "ARGOCD_APPLICATION_CONTROLLER_SYNC_TIMEOUT", default_value_t = 0)]
-    sync_timeout: u64,
-    /// Applications looked at at the same time
-    #[arg(long, env = "ARGOCD_APPLICATION_CONTROLLER_STATUS_PROCESSORS", default_value_t = 20)]
-    status_processors: usize,
-    /// Objects of one Application written at the same time
-    #[arg(
-        long,
-        env = "ARGOCD_APPLICATION_CONTROLLER_KUBECTL_PARALLELISM_LIMIT",
-        default_value_t = 20
-    )]
-    kubectl_parallelism_limit: usize,
     /// End at once when standard input ends: whoever started us is gone
     #[arg(long, hide = true)]
     until_input_ends: bool,
@@ -108,6 +69,10 @@ pub(crate) struct Options {
     /// `false` or `no`: commits need not prove where they come from, whatever projects say
     #[arg(long, env = "ARGOCD_GPG_ENABLED", default_value = "true")]
     gpg_enabled: String,
+    #[command(flatten)]
+    controller: ControllerFlags,
+    #[command(flatten)]
+    redis: RedisFlags,
     #[command(flatten)]
     api: ApiOptions,
 }
@@ -161,6 +126,7 @@ async fn start(options: Options) -> anyhow::Result<()> {
     let cluster = Cluster::start_with(client.clone(), watching).await?;
 
     let mut registry = Registry::default();
+    registry.register_collector(Box::new(ProcessMetrics));
     let sources = Arc::new(InProcess::new(repo_server, &settings, options.checks_signatures()));
     let repositories =
         repositories::follow(sources.clone(), Arc::clone(&settings), shutdown.clone());
@@ -169,22 +135,17 @@ async fn start(options: Options) -> anyhow::Result<()> {
         control_plane: client.clone(),
         cluster,
         settings: Arc::clone(&settings),
+        publishing: options.redis.publishing(&mut registry)?,
     };
     let application_namespaces = application_namespaces(&options);
-    let controller_options = controller::Options {
-        namespace: namespace.clone(),
-        workers: options.status_processors,
-        parallel_writes: options.kubectl_parallelism_limit,
-        application_namespaces: application_namespaces.clone(),
-        heal_backoff: HealBackoff {
-            first: SignedDuration::from_secs(options.self_heal_backoff_timeout_seconds),
-            factor: options.self_heal_backoff_factor,
-            most: SignedDuration::from_secs(options.self_heal_backoff_cap_seconds),
-        },
-        sync_timeout: Some(Duration::from_secs(options.sync_timeout)).filter(|it| !it.is_zero()),
-        poll: PollOptions { every: options.app_resync, jitter: options.app_resync_jitter },
-        random: Randomness::of_this_process(),
-    };
+    let params = &settings.current().params;
+    let replica = options.controller.replica(params, &client, &namespace).await;
+    let controller_options = options.controller.options(
+        namespace.clone(),
+        application_namespaces.clone(),
+        params,
+        replica,
+    );
     let controller = Controller::new(controller_options, ports, &mut registry);
     let controller = Arc::new(controller);
     let probed = Arc::clone(&controller);
@@ -273,13 +234,4 @@ fn data_dir(options: &Options) -> anyhow::Result<PathBuf> {
         .context(
             "there is no home directory to store repositories in; name a folder with --data-dir",
         )
-}
-
-/// A Go duration, or a bare number of seconds, as Argo CD's settings have it.
-fn duration(text: &str) -> Result<Duration, String> {
-    if let Ok(seconds) = text.trim().parse() {
-        return Ok(Duration::from_secs(seconds));
-    }
-    let read = gocompat::duration::Duration::parse(text).map_err(|error| error.to_string())?;
-    read.to_std().ok_or_else(|| format!("{text} is negative"))
 }

@@ -19,6 +19,7 @@ use crate::access::Access;
 use crate::connection::{self, WatchConnections};
 use crate::kinds::{ApiKind, push_segment};
 use crate::refusal::{Disposition, Refusal, RequestError};
+use crate::tally::{Counted, Throttle};
 
 /// A connection that takes longer than this to open counts as refused.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -77,6 +78,7 @@ struct Inner {
     streams_lists: bool,
     requests: Connection,
     watches: WatchConnections,
+    throttle: Throttle,
 }
 
 /// A kube client that can be part of something printable.
@@ -237,7 +239,8 @@ impl Client {
         })?;
         let streams_lists = access.streams_lists;
         let version = ServerVersion::default();
-        let unversioned = Inner { server, version, streams_lists, requests, watches };
+        let throttle = Throttle::default();
+        let unversioned = Inner { server, version, streams_lists, requests, watches, throttle };
         let answer =
             send(&unversioned.requests, Ask::get("/version".into()), REQUEST_TIMEOUT).await;
         let answer = answer.map_err(|source| ConnectError::AskVersion {
@@ -412,6 +415,29 @@ impl Client {
         }
     }
 
+    /// Deletes an object if it still is the one of this uid and version; `false` when there was none.
+    ///
+    /// # Errors
+    /// When it has changed (409), when the server says no otherwise, or cannot be reached.
+    pub async fn delete_exactly(
+        &self,
+        kind: &ApiKind,
+        namespace: &str,
+        name: &str,
+        (uid, resource_version): (&str, &str),
+    ) -> Result<bool, RequestError> {
+        let options = serde_json::json!({
+            "apiVersion": "v1", "kind": "DeleteOptions",
+            "preconditions": {"uid": uid, "resourceVersion": resource_version},
+        });
+        let path = kind.object_path(namespace, name, None);
+        match self.ask(Ask::delete(path, json_bytes(&options))).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Patches an object or one of its subresources with what a user wrote.
     ///
     /// # Errors
@@ -443,7 +469,12 @@ impl Client {
     }
 
     pub(crate) async fn ask(&self, ask: Ask<'_>) -> Result<Answer, RequestError> {
-        send(&self.inner.requests, self.signed(ask), REQUEST_TIMEOUT).await
+        let Inner { server, requests, throttle, .. } = &*self.inner;
+        throttle.pass(server, &ask.method).await;
+        let counted = Counted::begin(server, &ask.method, &ask.path, ask.body.len());
+        let answer = send(requests, self.signed(ask), REQUEST_TIMEOUT).await;
+        counted.end(&answer);
+        answer
     }
 
     fn signed<'a>(&self, ask: Ask<'a>) -> Ask<'a> {

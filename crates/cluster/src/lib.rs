@@ -26,6 +26,7 @@ mod served;
 mod sighting;
 mod store;
 mod supervisor;
+mod tally;
 mod watch;
 mod write;
 
@@ -42,6 +43,7 @@ pub use logs::LogOptions;
 pub use refusal::{Disposition, Refusal, RefusalCause, RefusalDetails, RequestError};
 pub use sighting::{Tagged, Tracking};
 pub use store::{Continuity, Known, Live, LiveObject, Unverified};
+pub use tally::{Behalf, limit_requests, on_behalf_of, register_requests};
 pub use watch::backoff::Randomness;
 pub use watch::{Scope, WatchEvent};
 pub use write::{Way, WriteOptions, Written};

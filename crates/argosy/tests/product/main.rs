@@ -5,7 +5,7 @@
 //! `sources.rs` gives it every kind of source, `comparing.rs` is about what counts
 //! as a difference, `writing.rs` about how objects are written,
 //! `syncing.rs` about how a sync goes, `projects.rs` about what projects forbid; `bad_input.rs` gives it
-//! what users give it by mistake; `faults.rs` kills
+//! what users give it by mistake; `replicas.rs` runs several at once; `readers.rs` is what others are told: decision records, Redis; `faults.rs` kills
 //! things. Tests share a cluster and a process, each with its own namespace,
 //! unless they break one of the two.
 
@@ -14,6 +14,8 @@ mod comparing;
 mod faults;
 mod path;
 mod projects;
+mod readers;
+mod replicas;
 mod settings;
 mod sources;
 mod syncing;

@@ -10,7 +10,7 @@ use testkit::git::Repo;
 use crate::world::{CONTROL_NAMESPACE, World, config_map, shared};
 
 /// The Secret by which Argo CD registers a cluster, with its admin's certificate.
-fn cluster_secret(cluster: &DevCluster, name: &str) -> Value {
+pub(crate) fn cluster_secret(cluster: &DevCluster, name: &str) -> Value {
     let shown = cluster.kubectl(&["config", "view", "--raw", "--output=json"]).expect("kubectl");
     let config: Value = serde_json::from_slice(&shown.stdout).expect("a kubeconfig");
     let (server, user) = (&config["clusters"][0]["cluster"], &config["users"][0]["user"]);
