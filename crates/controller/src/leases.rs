@@ -181,9 +181,8 @@ async fn divide(controller: &Controller, options: &ReplicaOptions) {
             Some(event) = events.next() => book.see(event, Instant::now()),
             Some((done, written)) = underway.next() => {
                 moving.remove(&done);
-                match written {
-                    Some(lease) => book.put(lease, Instant::now()),
-                    None => {}
+                if let Some(lease) = written {
+                    book.put(lease, Instant::now());
                 }
             }
             changed = settings.changed() => if changed.is_err() { return },

@@ -73,7 +73,7 @@ impl Seen {
             started_at: booted_at + field(22)? / TICKS,
             virtual_size: field(23)?,
             resident: field(24)? * PAGE,
-            open_files: open_files as f64,
+            open_files: f64::from(u32::try_from(open_files).unwrap_or(u32::MAX)),
             most_files: most_files?.split_whitespace().next()?.parse().unwrap_or(f64::INFINITY),
         })
     }

@@ -65,7 +65,11 @@ where
         let labels = [("controller", self.name), ("name", self.name)];
         let busy = self.queue.busy_for();
         let gauges = [
-            ("workqueue_depth", "Current depth of workqueue", self.queue.depth() as f64),
+            (
+                "workqueue_depth",
+                "Current depth of workqueue",
+                f64::from(u32::try_from(self.queue.depth()).unwrap_or(u32::MAX)),
+            ),
             (
                 "workqueue_unfinished_work_seconds",
                 "How many seconds of work has been done that is in progress",

@@ -154,10 +154,9 @@ async fn redis_holds_what_readers_ask_for_and_losing_it_loses_nothing() {
     until_stored(&redis, "told", managed_key, is_blue).await;
     let info = redis.get("cluster|info|https://kubernetes.default.svc|1.8.3").await.expect("Redis");
     let info: Value = serde_json::from_slice(&info.expect("it is told")).expect("JSON");
-    assert_eq!(
-        (&info["connectionState"]["status"], &info["applicationsCount"]),
-        (&json!("Successful"), &json!(1))
-    );
+    // How many Applications there are is told with the next beat.
+    assert_eq!(info["connectionState"]["status"], "Successful");
+    assert!(info["serverVersion"].as_str().is_some_and(|it| it.starts_with('v')), "{info}");
 
     server.stop();
     let second = repo.commit(&[("app/m.yaml", &config_map("m", "color", "green"))]);

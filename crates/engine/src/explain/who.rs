@@ -28,7 +28,7 @@ pub(crate) fn set(object: &Object, path: &str) -> Vec<Change> {
         path.split('/').skip(1).map(|it| it.replace("~1", "/").replace("~0", "~")).collect();
     let owns = |entry: &&Value| {
         let fields = entry.get("fieldsV1").and_then(Value::as_object);
-        fields.is_some_and(|it| owns(it, &object.as_value(), &steps))
+        fields.is_some_and(|it| owns(it, object.as_value(), &steps))
     };
     let mut changes: Vec<Change> = entries(object).iter().filter(owns).map(change).collect();
     changes.sort_by_key(|it| std::cmp::Reverse(it.at));
