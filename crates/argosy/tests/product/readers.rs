@@ -125,6 +125,7 @@ async fn until_stored(
     tokio::time::timeout(DEADLINE, looking).await.unwrap_or_else(|_| panic!("{key} never came"))
 }
 
+#[expect(clippy::print_stderr, reason = "who runs the tests must see that one was not")]
 #[tokio::test]
 async fn redis_holds_what_readers_ask_for_and_losing_it_loses_nothing() {
     let Some(mut server) = RedisServer::start("hush") else {
