@@ -204,9 +204,8 @@ fn host(server: &str) -> String {
 /// Namespace and plural of what a path is about.
 fn place(path: &str) -> (&str, &str) {
     let parts: Vec<&str> = path.split('/').filter(|it| !it.is_empty()).collect();
-    let rest = match parts.as_slice() {
-        ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
-        _ => return ("", ""),
+    let (["api", _, rest @ ..] | ["apis", _, _, rest @ ..]) = parts.as_slice() else {
+        return ("", "");
     };
     match rest {
         ["namespaces", namespace, resource, ..] => (namespace, resource),
