@@ -17,6 +17,7 @@ pub(crate) mod server_side_diff;
 pub(crate) mod tree;
 mod upload;
 pub(crate) mod watch;
+pub(crate) mod why;
 pub(crate) mod windows;
 pub(crate) mod write;
 

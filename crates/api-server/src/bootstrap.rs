@@ -21,6 +21,8 @@ const PASSWORD_LENGTH: usize = 16;
 const PASSWORD_ALPHABET: &[u8; 64] =
     b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
 const KEY_LENGTH: usize = 32;
+/// So often another replica may be faster.
+const MOST_TRIES: u32 = 10;
 
 /// Why the API server could not start.
 #[derive(Debug, thiserror::Error)]
@@ -53,27 +55,45 @@ pub(crate) async fn bootstrap(
     settings: &SettingsStore,
 ) -> Result<(), BootstrapError> {
     let failed = |what| move |source| BootstrapError::Store { what, source };
-    let secret = store.get::<Value>(&SECRETS, SECRET).await.map_err(failed(SECRET))?;
-    let missing = missing_data(secret.as_ref()).await?;
-    let secret: Value = match secret {
-        None => {
-            let object = labelled(SECRET, missing.data);
-            store.create(&SECRETS, &object).await.map_err(failed(SECRET))?
-        }
-        Some(secret) if missing.data.is_empty() => secret,
-        Some(_) => {
-            let patch = json!({ "data": missing.data });
-            store.merge(&SECRETS, SECRET, &patch).await.map_err(failed(SECRET))?
+    let mut tries = 0;
+    let (secret, password) = loop {
+        match write_missing(store).await? {
+            Ok(written) => break written,
+            // Another replica starts too and was faster: what it made is as good.
+            Err(error) if error.is_conflict() && tries < MOST_TRIES => tries += 1,
+            Err(error) => return Err(failed(SECRET)(error)),
         }
     };
     settings.see_secret(&secret);
-    if let Some(password) = missing.password {
+    if let Some(password) = password {
         let data = Map::from_iter([("password".to_owned(), encoded(password.as_bytes()))]);
         let object = labelled(INITIAL_PASSWORD_SECRET, data);
         let created = store.create::<Value>(&SECRETS, &object).await;
         ignore_existing(created).map_err(failed(INITIAL_PASSWORD_SECRET))?;
     }
     Ok(())
+}
+
+/// Writes what is missing in argocd-secret, unless somebody writes it at the same time;
+/// the Secret then, and the password if it is new.
+async fn write_missing(
+    store: &Store,
+) -> Result<Result<(Value, Option<String>), RequestError>, BootstrapError> {
+    let secret = match store.get::<Value>(&SECRETS, SECRET).await {
+        Ok(secret) => secret,
+        Err(error) => return Ok(Err(error)),
+    };
+    let Missing { data, password } = missing_data(secret.as_ref()).await?;
+    let written = match secret {
+        None => store.create(&SECRETS, &labelled(SECRET, data)).await,
+        Some(secret) if data.is_empty() => Ok(secret),
+        Some(secret) => {
+            let version = &secret["metadata"]["resourceVersion"];
+            let patch = json!({ "metadata": {"resourceVersion": version}, "data": data });
+            store.merge(&SECRETS, SECRET, &patch).await
+        }
+    };
+    Ok(written.map(|secret: Value| (secret, password)))
 }
 
 /// Makes the project `default`, which Applications can do nothing without.

@@ -80,7 +80,7 @@ fn sessions(table: &mut Table<Call>) {
 
 fn applications(table: &mut Table<Call>) {
     use application::{
-        action, event, live, logs, manifests, operation, read, server_side_diff, tree, watch,
+        action, event, live, logs, manifests, operation, read, server_side_diff, tree, watch, why,
         windows, write,
     };
     let path = "/application.ApplicationService/List";
@@ -118,6 +118,8 @@ fn applications(table: &mut Table<Call>) {
     let path = "/application.ApplicationService/ResourceTree";
     let rest = [get("/api/v1/applications/{applicationName}/resource-tree")];
     table.unary(path, rest, tree::resource_tree);
+    let path = "/argosy.DecisionService/GetRecord";
+    table.unary(path, [get("/api/v1/applications/{applicationName}/why")], why::get);
     let path = "/application.ApplicationService/WatchResourceTree";
     let rest = [get("/api/v1/stream/applications/{applicationName}/resource-tree")];
     table.stream(path, rest, tree::watch);

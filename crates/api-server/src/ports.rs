@@ -8,7 +8,7 @@ use api::{
     AppKey, Application, ApplicationDestination, ApplicationSource, ApplicationTree, ChartDetails,
     HealthStatus, OciMetadata, ResourceDiff, RevisionMetadata,
 };
-use engine::Sides;
+use engine::{Explanation, Sides};
 use futures::future::BoxFuture;
 use object::{Object, ResourceKey};
 
@@ -96,6 +96,9 @@ pub trait Control: Send + Sync {
 
     /// The objects of an Application with all they own.
     fn tree<'a>(&'a self, app: &'a Application) -> BoxFuture<'a, Result<ApplicationTree, String>>;
+
+    /// Why the Application is as it is, who changed what, what a sync would do.
+    fn explain<'a>(&'a self, app: &'a Application) -> BoxFuture<'a, Result<Explanation, String>>;
 
     /// The health of each object of an Application, as it was last compared.
     fn healths(&self, app: &AppKey) -> Arc<BTreeMap<ResourceKey, HealthStatus>>;

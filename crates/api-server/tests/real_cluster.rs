@@ -147,6 +147,13 @@ impl Sources for OnePath {
 struct OneObject(Cluster);
 
 impl Control for OneObject {
+    fn explain<'a>(
+        &'a self,
+        _: &'a Application,
+    ) -> BoxFuture<'a, Result<engine::Explanation, String>> {
+        std::future::ready(Err("nobody asks".to_owned())).boxed()
+    }
+
     fn compared<'a>(
         &'a self,
         _: &'a Application,

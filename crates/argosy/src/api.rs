@@ -481,6 +481,13 @@ impl Control for InProcessController {
         async move { self.0.tree(app).await.map_err(|error| error.to_string()) }.boxed()
     }
 
+    fn explain<'a>(
+        &'a self,
+        app: &'a Application,
+    ) -> BoxFuture<'a, Result<controller::Explanation, String>> {
+        async move { Ok(self.0.explain(app).await) }.boxed()
+    }
+
     fn healths(&self, app: &AppKey) -> Arc<BTreeMap<ResourceKey, HealthStatus>> {
         self.0.healths(app)
     }

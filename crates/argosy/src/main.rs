@@ -2,6 +2,7 @@
 
 mod api;
 mod cmp_server;
+mod controller_flags;
 mod crds;
 mod elsewhere;
 mod elsewhere_api;
@@ -13,6 +14,7 @@ mod run;
 mod sources;
 #[cfg(test)]
 mod sources_tests;
+mod why;
 
 use clap::{Parser, Subcommand};
 
@@ -41,8 +43,17 @@ enum Role {
     /// Evaluate one Jsonnet program for the process that started this one
     #[command(name = JSONNET, hide = true)]
     EvaluateJsonnet,
+    /// Look into an installation
+    #[command(subcommand)]
+    Admin(Admin),
     /// Print the custom resource definitions, for `kubectl apply --server-side -f -`
     Crds,
+}
+
+#[derive(Subcommand)]
+enum Admin {
+    /// Why an Application is OutOfSync, who changed it and when, and what a sync would do
+    Why(why::Options),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -54,6 +65,7 @@ fn main() -> anyhow::Result<()> {
         Role::EvaluateJsonnet => {
             Ok(repo_server::serve_jsonnet(std::io::stdin().lock(), std::io::stdout().lock())?)
         }
+        Role::Admin(Admin::Why(options)) => why::print(&options),
         Role::Crds => crds::print(),
     }
 }

@@ -19,7 +19,8 @@ use tokio::net::TcpListener;
 
 use crate::mounted::{self, Folders};
 use crate::redis_flags::RedisFlags;
-use crate::run::{Format, PLUGIN_SOCKETS, data_dir, duration, end_with_input};
+use crate::controller_flags::duration;
+use crate::run::{Format, PLUGIN_SOCKETS, data_dir, end_with_input};
 
 /// Flags and variables keep Argo CD's names.
 #[derive(Args)]

@@ -10,17 +10,19 @@ use anyhow::Context as _;
 use api_server::make_default_project;
 use clap::{Args, ValueEnum};
 use cluster::{Access, Client, Cluster, Randomness};
-use controller::{Controller, HealBackoff, PollOptions, Ports};
-use jiff::SignedDuration;
+use controller::{Controller, Ports, Publishing};
 use prometheus_client::registry::Registry;
 use repo_server::client::RepoClient;
 use repo_server::{JsonnetProgram, PluginOptions, RepoServer};
-use runtime::{LogFormat, Shutdown, serve_metrics, start_logging};
+use runtime::redis::Redis;
+use runtime::{LogFormat, ProcessMetrics, Shutdown, serve_metrics, start_logging};
 use settings::SettingsStore;
 
 use crate::api::{ApiOptions, InProcessController, InProcessSources};
+use crate::controller_flags::{ControllerFlags, duration};
 use crate::elsewhere::{Elsewhere, RepoServerOptions};
 use crate::elsewhere_api::ElsewhereSources;
+use crate::redis_flags::RedisFlags;
 use crate::repo_server_role::CacheOptions;
 use crate::repositories;
 use crate::sources::InProcess;
@@ -57,49 +59,9 @@ pub(crate) struct Options {
     /// Where repositories are stored between runs
     #[arg(long, env = "ARGOSY_DATA_DIR")]
     data_dir: Option<PathBuf>,
-    /// How often repositories are polled, e.g. 120s; 0 never; default: timeout.reconciliation in argocd-cm
-    #[arg(long, env = "ARGOCD_RECONCILIATION_TIMEOUT", value_parser = duration)]
-    app_resync: Option<Duration>,
-    /// Up to how much is added to that at random; default: timeout.reconciliation.jitter in argocd-cm
-    #[arg(long, env = "ARGOCD_RECONCILIATION_JITTER", value_parser = duration)]
-    app_resync_jitter: Option<Duration>,
     /// Other namespaces that may hold Applications: names, globs, or regular expressions between slashes
     #[arg(long, env = "ARGOCD_APPLICATION_NAMESPACES", value_delimiter = ',')]
     application_namespaces: Vec<String>,
-    /// Seconds before the second attempt to heal the same drift
-    #[arg(
-        long,
-        env = "ARGOCD_APPLICATION_CONTROLLER_SELF_HEAL_BACKOFF_TIMEOUT_SECONDS",
-        default_value_t = 2
-    )]
-    self_heal_backoff_timeout_seconds: i64,
-    /// By how much each further wait before healing grows
-    #[arg(
-        long,
-        env = "ARGOCD_APPLICATION_CONTROLLER_SELF_HEAL_BACKOFF_FACTOR",
-        default_value_t = 3
-    )]
-    self_heal_backoff_factor: i32,
-    /// The longest wait before healing, in seconds
-    #[arg(
-        long,
-        env = "ARGOCD_APPLICATION_CONTROLLER_SELF_HEAL_BACKOFF_CAP_SECONDS",
-        default_value_t = 300
-    )]
-    self_heal_backoff_cap_seconds: i64,
-    /// Seconds after which a sync is terminated; 0 never
-    #[arg(long, env = "ARGOCD_APPLICATION_CONTROLLER_SYNC_TIMEOUT", default_value_t = 0)]
-    sync_timeout: u64,
-    /// Applications looked at at the same time
-    #[arg(long, env = "ARGOCD_APPLICATION_CONTROLLER_STATUS_PROCESSORS", default_value_t = 20)]
-    status_processors: usize,
-    /// Objects of one Application written at the same time
-    #[arg(
-        long,
-        env = "ARGOCD_APPLICATION_CONTROLLER_KUBECTL_PARALLELISM_LIMIT",
-        default_value_t = 20
-    )]
-    kubectl_parallelism_limit: usize,
     /// End at once when standard input ends: whoever started us is gone
     #[arg(long, hide = true)]
     until_input_ends: bool,
@@ -116,6 +78,18 @@ pub(crate) struct Options {
     caches: CacheOptions,
     #[command(flatten)]
     repo_server: RepoServerOptions,
+    #[command(flatten)]
+    controller: ControllerFlags,
+    #[command(flatten)]
+    redis: RedisFlags,
+    /// How long the state of Applications is kept in Redis
+    #[arg(
+        long,
+        env = "ARGOCD_APP_STATE_CACHE_EXPIRATION",
+        default_value = "1h",
+        value_parser = duration
+    )]
+    app_state_cache_expiration: Duration,
     #[command(flatten)]
     api: ApiOptions,
 }
@@ -177,6 +151,7 @@ async fn start(options: Options) -> anyhow::Result<()> {
     let cluster = Cluster::start_with(client.clone(), watching).await?;
 
     let mut registry = Registry::default();
+    registry.register_collector(Box::new(ProcessMetrics));
     let with = Joined { settings: &settings, client: &client, namespace: &namespace };
     let (sources, api_sources, take_over) = match (elsewhere, repo_server) {
         (Some(elsewhere), _) => with.elsewhere(elsewhere, options.checks_signatures()),
@@ -184,23 +159,26 @@ async fn start(options: Options) -> anyhow::Result<()> {
         (None, None) => unreachable!("one of the two was made"),
     };
     let repositories = repositories::follow(take_over, Arc::clone(&settings), shutdown.clone());
-    let ports =
-        Ports { sources, control_plane: client.clone(), cluster, settings: Arc::clone(&settings) };
-    let application_namespaces = application_namespaces(&options);
-    let controller_options = controller::Options {
-        namespace: namespace.clone(),
-        workers: options.status_processors,
-        parallel_writes: options.kubectl_parallelism_limit,
-        application_namespaces: application_namespaces.clone(),
-        heal_backoff: HealBackoff {
-            first: SignedDuration::from_secs(options.self_heal_backoff_timeout_seconds),
-            factor: options.self_heal_backoff_factor,
-            most: SignedDuration::from_secs(options.self_heal_backoff_cap_seconds),
-        },
-        sync_timeout: Some(Duration::from_secs(options.sync_timeout)).filter(|it| !it.is_zero()),
-        poll: PollOptions { every: options.app_resync, jitter: options.app_resync_jitter },
-        random: Randomness::of_this_process(),
+    let publishing = options.redis.options()?.map(|redis| Publishing {
+        redis: Redis::new(redis, "argocd-application-controller", &mut registry),
+        expires: options.app_state_cache_expiration.max(Duration::from_secs(1)),
+    });
+    let ports = Ports {
+        sources,
+        control_plane: client.clone(),
+        cluster,
+        settings: Arc::clone(&settings),
+        publishing,
     };
+    let application_namespaces = application_namespaces(&options);
+    let params = &settings.current().params;
+    let replica = options.controller.replica(params, &client, &namespace).await;
+    let controller_options = options.controller.options(
+        namespace.clone(),
+        application_namespaces.clone(),
+        params,
+        replica,
+    );
     let controller = Controller::new(controller_options, ports, &mut registry);
     let controller = Arc::new(controller);
     let probed = Arc::clone(&controller);
@@ -324,15 +302,6 @@ pub(crate) fn data_dir(named: Option<&PathBuf>) -> anyhow::Result<PathBuf> {
         .context(
             "there is no home directory to store repositories in; name a folder with --data-dir",
         )
-}
-
-/// A Go duration, or a bare number of seconds, as Argo CD's settings have it.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    if let Ok(seconds) = text.trim().parse() {
-        return Ok(Duration::from_secs(seconds));
-    }
-    let read = gocompat::duration::Duration::parse(text).map_err(|error| error.to_string())?;
-    read.to_std().ok_or_else(|| format!("{text} is negative"))
 }
 
 /// Ourselves, since a Jsonnet program needs a process that can be stopped.

@@ -110,6 +110,12 @@ impl Destinations {
         self.named(wanted).map_err(DestinationError::NotThere)?.reached()
     }
 
+    /// The address of the registered cluster that a destination names, reached or not;
+    /// our own where it names none.
+    pub(crate) fn keeper_of(&self, wanted: &ApplicationDestination) -> String {
+        self.named(wanted).map_or_else(|_| IN_CLUSTER_SERVER.to_owned(), |it| it.server)
+    }
+
     fn named(&self, wanted: &ApplicationDestination) -> Result<Registered, String> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let ApplicationDestination { server, name, .. } = wanted;

@@ -16,6 +16,7 @@ mod events;
 mod grace;
 mod health;
 mod healths;
+mod leases;
 mod level;
 mod look;
 mod metrics;
@@ -26,14 +27,17 @@ mod perform;
 mod poll;
 mod ports;
 mod projects;
+mod publish;
 mod reconcile;
 mod report;
 mod settings;
 mod state;
 mod status_writer;
+mod tenure;
 mod terms;
 mod tree;
 mod watch;
+mod why;
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -50,9 +54,11 @@ use tokio::sync::watch as signal;
 
 pub use crate::settings::Settings;
 pub use destinations::{Destination, DestinationError};
-pub use engine::HealBackoff;
+pub use engine::{Explanation, HealBackoff};
+pub use leases::{ReplicaOptions, are_in_use as leases_are_in_use};
 pub use poll::PollOptions;
 pub use ports::{Freshness, RefSource, RenderRequest, Rendered, SourceError, Sources};
+pub use publish::Publishing;
 pub use state::{ManagedResource, State};
 
 use apps::Apps;
@@ -61,10 +67,13 @@ use dry_runs::DryRuns;
 use events::Events;
 use grace::Grace;
 use healths::Healths;
+use leases::Membership;
 use level::Level;
 use metrics::Metrics;
 use projects::{Permit, Projects};
+use publish::Publisher;
 use status_writer::StatusWriter;
+use tenure::Tenure;
 use tree::Bodies;
 
 /// How a controller works.
@@ -85,6 +94,8 @@ pub struct Options {
     pub sync_timeout: Option<Duration>,
     /// How often repositories are asked.
     pub poll: PollOptions,
+    /// How the clusters are divided among replicas; none who runs alone.
+    pub replica: Option<ReplicaOptions>,
     /// The source of jitter.
     pub random: Randomness,
 }
@@ -99,6 +110,8 @@ pub struct Ports {
     pub cluster: Cluster,
     /// What the installation is told; somebody else follows it.
     pub settings: Arc<SettingsStore>,
+    /// Where readers in other processes are told, if there is Redis.
+    pub publishing: Option<Publishing>,
 }
 
 /// See the module's comment. Shared by all its tasks.
@@ -108,6 +121,8 @@ pub struct Controller {
     control_plane: Client,
     apps: Arc<Apps>,
     queue: Queue<AppKey, Level>,
+    tenure: Arc<Tenure>,
+    membership: Membership,
     status_writer: StatusWriter,
     all_settings: Arc<SettingsStore>,
     settings: signal::Sender<Arc<Settings>>,
@@ -117,6 +132,7 @@ pub struct Controller {
     dry_runs: DryRuns,
     grace: Grace,
     healths: Healths,
+    publisher: Publisher,
     events: Events,
     metrics: Metrics,
     last_poll: RwLock<Instant>,
@@ -126,18 +142,26 @@ impl Controller {
     /// A controller that has not started, with its metrics in `registry`.
     #[must_use]
     pub fn new(options: Options, ports: Ports, registry: &mut Registry) -> Self {
-        let Ports { sources, control_plane, cluster, settings } = ports;
+        let Ports { sources, control_plane, cluster, settings, publishing } = ports;
         let apps = Arc::new(Apps::default());
         let queue = Queue::new();
         let destinations = Arc::new(Destinations::in_cluster(cluster));
+        let tenure = Arc::new(leases::tenure(options.replica.as_ref()));
         Self {
-            status_writer: StatusWriter::new(control_plane.clone(), Arc::clone(&apps)),
+            status_writer: StatusWriter::new(
+                control_plane.clone(),
+                Arc::clone(&apps),
+                tenure.is_shared(),
+            ),
             metrics: Metrics::register(
                 registry,
                 Arc::clone(&apps),
                 queue.clone(),
                 Arc::clone(&destinations),
+                Arc::clone(&tenure),
             ),
+            tenure,
+            membership: Membership::default(),
             settings: signal::Sender::new(Arc::new(Settings::of(&settings.current()))),
             all_settings: settings,
             destinations,
@@ -146,6 +170,7 @@ impl Controller {
             dry_runs: DryRuns::default(),
             grace: Grace::default(),
             healths: Healths::default(),
+            publisher: Publisher::new(publishing),
             events: Events::new(),
             last_poll: RwLock::new(Instant::now()),
             options,
@@ -165,9 +190,12 @@ impl Controller {
             shutdown.or_end(watch::projects(self)),
             shutdown.or_end(watch::applications(self)),
             shutdown.or_end(watch::live_objects(self)),
+            shutdown.or_end(leases::take_part(self)),
+            self.publisher.run(self, shutdown),
             poll::poll(self, shutdown),
             self.work(shutdown),
         );
+        leases::leave(self).await;
     }
 
     /// Looks at the Applications that ask for it, once their cluster has been seen.
@@ -195,8 +223,15 @@ impl Controller {
 
     async fn pass(&self, key: AppKey, level: Level) {
         self.projects.listed().await;
+        let Some(app) = self.apps.get(&key) else { return };
+        // Whoever has its cluster was asked too.
+        let Some(turn) = self.tenure.begin(&self.looked_after_with(&app)) else { return };
         let began = Instant::now();
-        let next = reconcile::reconcile(self, &key, level).await;
+        let work = reconcile::reconcile(self, &key, level);
+        let Some(next) = turn.unless_lost(work).await else {
+            tracing::info!(app = %key, "another replica goes on with it");
+            return;
+        };
         let server = self.apps.get(&key).map(|it| self.server_of(&it)).unwrap_or_default();
         self.metrics.passed(&key, &server, began.elapsed());
         tracing::debug!(app = %key, ?level, took = ?began.elapsed(), ?next, "reconciled");
@@ -215,6 +250,17 @@ impl Controller {
         let destination = &app.spec.destination;
         let found = self.destinations.find(destination);
         found.map_or_else(|_| destination.server.clone(), |it| it.server)
+    }
+
+    /// The cluster whose owner looks after an Application: its destination, or our
+    /// own cluster where that is none we know.
+    fn looked_after_with(&self, app: &Application) -> String {
+        self.destinations.keeper_of(&app.spec.destination)
+    }
+
+    /// Is this replica the one that looks after the Application?
+    fn is_ours(&self, app: &Application) -> bool {
+        !self.tenure.is_shared() || self.tenure.has(&self.looked_after_with(app))
     }
 
     fn settings(&self) -> Arc<Settings> {

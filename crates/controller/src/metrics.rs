@@ -19,6 +19,7 @@ use runtime::Queue;
 use crate::apps::Apps;
 use crate::destinations::{Destinations, Registered};
 use crate::level::Level;
+use crate::tenure::Tenure;
 
 pub(crate) struct Metrics {
     reconcile: Family<ReconcileLabels, Histogram, fn() -> Histogram>,
@@ -64,6 +65,7 @@ impl Metrics {
         apps: Arc<Apps>,
         queue: Queue<AppKey, Level>,
         destinations: Arc<Destinations>,
+        tenure: Arc<Tenure>,
     ) -> Self {
         let buckets: fn() -> Histogram = || Histogram::new([0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0]);
         let reconcile = Family::new_with_constructor(buckets);
@@ -87,8 +89,9 @@ impl Metrics {
             "Number of orphaned resources per application",
             orphans.clone(),
         );
-        registry.register_collector(Box::new(AppInfo(apps)));
-        registry.register_collector(Box::new(QueueDepth(queue)));
+        let ours = Ours { destinations: Arc::clone(&destinations), tenure };
+        registry.register_collector(Box::new(AppInfo(apps, ours)));
+        queue.register("app_reconciliation_queue", registry);
         registry.register_collector(Box::new(ClusterInfo(destinations)));
         Self { reconcile, syncs, sync_seconds, orphans }
     }
@@ -241,7 +244,20 @@ impl Sight {
 }
 
 /// `argocd_app_info`: one series an Application, read when somebody looks.
-struct AppInfo(Arc<Apps>);
+struct AppInfo(Arc<Apps>, Ours);
+
+/// Which Applications this replica tells about: sums over replicas count each once.
+struct Ours {
+    destinations: Arc<Destinations>,
+    tenure: Arc<Tenure>,
+}
+
+impl Ours {
+    fn has(&self, app: &Application) -> bool {
+        !self.tenure.is_shared()
+            || self.tenure.has(&self.destinations.keeper_of(&app.spec.destination))
+    }
+}
 
 impl fmt::Debug for AppInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -257,7 +273,7 @@ impl Collector for AppInfo {
             None,
             MetricType::Gauge,
         )?;
-        for app in self.0.all() {
+        for app in self.0.all().into_iter().filter(|it| self.1.has(it)) {
             let labels = app_labels(&app);
             ConstGauge::new(1_i64).encode(series.encode_family(&labels)?)?;
         }
@@ -297,27 +313,5 @@ fn operation(app: &Application) -> &'static str {
         "sync"
     } else {
         ""
-    }
-}
-
-struct QueueDepth(Queue<AppKey, Level>);
-
-impl fmt::Debug for QueueDepth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("QueueDepth")
-    }
-}
-
-impl Collector for QueueDepth {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut series = encoder.encode_descriptor(
-            "workqueue_depth",
-            "Current depth of workqueue",
-            None,
-            MetricType::Gauge,
-        )?;
-        let depth = i64::try_from(self.0.depth()).unwrap_or(i64::MAX);
-        let labels = [("name", "app_reconciliation_queue")];
-        ConstGauge::new(depth).encode(series.encode_family(&labels)?)
     }
 }

@@ -30,7 +30,7 @@ pub(crate) async fn poll(controller: &Controller, shutdown: &Shutdown) {
             return;
         }
         let began = controller.begin_poll();
-        stream::iter(controller.apps.all())
+        stream::iter(controller.apps.all().into_iter().filter(|it| controller.is_ours(it)))
             .for_each_concurrent(AT_ONCE, |app| async move {
                 if has_moved(controller, &app, began).await {
                     controller.queue.add(app.key(), Level::Polled);

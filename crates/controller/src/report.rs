@@ -34,6 +34,7 @@ pub(crate) async fn report(
     app.status = status(&app, &established, controller.now());
     controller.status_writer.write(stored, &app, level).await?;
 
+    controller.publisher.may_differ(&app.key(), level >= Level::Latest);
     controller.events.tell(before, &app, controller.now());
     if let Some(state) = events::ended_operation(before, &app) {
         controller.metrics.synced(&app, &controller.server_of(&app), state);

@@ -26,6 +26,9 @@ pub(crate) struct StatusWriter {
     client: Client,
     kind: ApiKind,
     apps: Arc<Apps>,
+    /// Other replicas may write the same Applications: what was seen of one must
+    /// still be so.
+    is_shared: bool,
 }
 
 /// Why an Application was not written.
@@ -57,8 +60,8 @@ pub(crate) fn application_kind() -> ApiKind {
 }
 
 impl StatusWriter {
-    pub(crate) fn new(client: Client, apps: Arc<Apps>) -> Self {
-        Self { client, kind: application_kind(), apps }
+    pub(crate) fn new(client: Client, apps: Arc<Apps>, is_shared: bool) -> Self {
+        Self { client, kind: application_kind(), apps, is_shared }
     }
 
     /// Reports the end of a pass: status, operation, and a refresh that was
@@ -75,7 +78,7 @@ impl StatusWriter {
         {
             return Ok(());
         }
-        let mut patch = Self::patch(stored, new);
+        let mut patch = self.patch(stored, new);
         if refreshed {
             patch.insert("metadata".into(), without_request(stored));
         }
@@ -106,7 +109,7 @@ impl StatusWriter {
         stored: &Arc<Application>,
         new: &Application,
     ) -> Result<Arc<Application>, WriteError> {
-        let patch = Self::patch(stored, new);
+        let patch = self.patch(stored, new);
         if patch.is_empty() {
             return Ok(Arc::clone(stored));
         }
@@ -133,14 +136,16 @@ impl StatusWriter {
         }
     }
 
-    fn patch(stored: &Application, new: &Application) -> Map<String, Value> {
+    fn patch(&self, stored: &Application, new: &Application) -> Map<String, Value> {
         let mut patch = Map::new();
         if let Some(status) = merge_patch(&as_json(&stored.status), &as_json(&new.status)) {
             patch.insert("status".into(), status);
         }
         if stored.operation != new.operation {
             patch.insert("operation".into(), as_json(&new.operation));
-            // Nobody's request may be taken for the one we carried out.
+        }
+        // Nobody's request may be taken for the one we carried out.
+        if self.is_shared || stored.operation != new.operation {
             patch.insert(
                 "metadata".into(),
                 json!({"resourceVersion": stored.metadata.resource_version}),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use api::{AppKey, AppProject, Application};
 use cluster::{ApiKind, Change, Changes, Scope, Selector, WatchEvent};
+use engine::status::is_news;
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use object::GroupVersionKind;
@@ -45,8 +46,11 @@ pub(crate) async fn applications(controller: &Controller) {
             WatchEvent::Applied(app) => {
                 let key = app.key();
                 listed.insert(key.clone());
+                let is_foreign = has_foreign_status(controller, &app);
                 if let Some(level) = controller.apps.see(app) {
                     controller.queue.add(key, level);
+                } else if is_foreign {
+                    controller.queue.add(key, Level::Live);
                 }
             }
             WatchEvent::Deleted(app) => {
@@ -54,6 +58,7 @@ pub(crate) async fn applications(controller: &Controller) {
                 controller.apps.forget(&app.key());
                 controller.healths.forget(&app.key());
                 controller.grace.forget(&app.key());
+                controller.publisher.may_differ(&app.key(), true);
             }
             WatchEvent::Unreadable { namespace, name, why } => {
                 tracing::warn!(app = %AppKey::new(namespace, name), why, "cannot read an Application");
@@ -63,6 +68,14 @@ pub(crate) async fn applications(controller: &Controller) {
             }
         }
     }
+}
+
+/// Did another replica write the status of what is ours? It may have been late.
+fn has_foreign_status(controller: &Controller, app: &Application) -> bool {
+    let known = controller.apps.get(&app.key());
+    controller.tenure.is_shared()
+        && controller.is_ours(app)
+        && known.is_some_and(|it| is_news(&it.status, &app.status))
 }
 
 /// Follows the projects, and wakes the Applications of one that changed. Does not end.

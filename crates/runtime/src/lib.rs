@@ -4,13 +4,16 @@
 
 mod endpoint;
 mod error_chain;
+mod process;
 mod queue;
+mod queue_metrics;
 pub mod redis;
 mod shutdown;
 mod telemetry;
 
 pub use endpoint::{EndpointError, Probe, serve_metrics};
 pub use error_chain::Chain;
+pub use process::ProcessMetrics;
 pub use queue::{Merge, Queue};
 pub use shutdown::Shutdown;
 pub use telemetry::{LogFormat, start_logging};

@@ -4,7 +4,7 @@
 //! What is wanted of a key (`W`, for instance how fresh the answer must be) is
 //! merged, so that ten requests become one that satisfies all ten.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::Shutdown;
+use crate::queue_metrics::QueueMetrics;
 
 /// How two requests for the same key become one.
 pub trait Merge {
@@ -28,6 +29,7 @@ pub struct Queue<K, W>(Arc<Inner<K, W>>);
 struct Inner<K, W> {
     state: Mutex<State<K, W>>,
     changed: Notify,
+    metrics: QueueMetrics,
 }
 
 struct State<K, W> {
@@ -37,8 +39,10 @@ struct State<K, W> {
     ready: VecDeque<K>,
     /// Keys whose time has not come.
     later: BTreeMap<K, Instant>,
-    /// Keys that a worker has.
-    busy: BTreeSet<K>,
+    /// Keys that a worker has, and since when.
+    busy: BTreeMap<K, Instant>,
+    /// Since when keys whose time has come wait.
+    waiting: BTreeMap<K, Instant>,
 }
 
 impl<K, W> Clone for Queue<K, W> {
@@ -61,9 +65,14 @@ impl<K: Ord + Clone, W: Merge + Clone> Queue<K, W> {
             wanted: BTreeMap::new(),
             ready: VecDeque::new(),
             later: BTreeMap::new(),
-            busy: BTreeSet::new(),
+            busy: BTreeMap::new(),
+            waiting: BTreeMap::new(),
         };
-        Self(Arc::new(Inner { state: Mutex::new(state), changed: Notify::new() }))
+        Self(Arc::new(Inner {
+            state: Mutex::new(state),
+            changed: Notify::new(),
+            metrics: QueueMetrics::default(),
+        }))
     }
 
     /// Asks for `key` now.
@@ -72,7 +81,11 @@ impl<K: Ord + Clone, W: Merge + Clone> Queue<K, W> {
         let asked_before = state.is_asked_for_now(&key);
         state.want(&key, wanted);
         state.later.remove(&key);
-        if !asked_before && !state.busy.contains(&key) {
+        if !asked_before {
+            self.0.metrics.adds.inc();
+            state.waiting.insert(key.clone(), Instant::now());
+        }
+        if !asked_before && !state.busy.contains_key(&key) {
             state.ready.push_back(key);
         }
         drop(state);
@@ -86,6 +99,7 @@ impl<K: Ord + Clone, W: Merge + Clone> Queue<K, W> {
         let asked_before = state.is_asked_for_now(&key);
         state.want(&key, wanted);
         if !asked_before {
+            self.0.metrics.retries.inc();
             let at = state.later.entry(key).or_insert(due);
             *at = (*at).min(due);
         }
@@ -97,6 +111,17 @@ impl<K: Ord + Clone, W: Merge + Clone> Queue<K, W> {
     #[must_use]
     pub fn depth(&self) -> usize {
         self.lock().ready.len()
+    }
+
+    /// How long each key that a worker has has been with it.
+    #[must_use]
+    pub fn busy_for(&self) -> Vec<(K, Duration)> {
+        let state = self.lock();
+        state.busy.iter().map(|(key, since)| (key.clone(), since.elapsed())).collect()
+    }
+
+    pub(crate) fn metrics(&self) -> &QueueMetrics {
+        &self.0.metrics
     }
 
     /// Works with `workers` at once until shutdown. Work under way is finished.
@@ -125,7 +150,8 @@ impl<K: Ord + Clone, W: Merge + Clone> Queue<K, W> {
             let next_due = {
                 let mut state = self.lock();
                 state.ripen(Instant::now());
-                if let Some(taken) = state.take() {
+                if let Some((taken, waited)) = state.take() {
+                    self.0.metrics.waited.observe(waited.as_secs_f64());
                     if !state.ready.is_empty() {
                         self.0.changed.notify_one();
                     }
@@ -147,7 +173,9 @@ impl<K: Ord + Clone, W: Merge + Clone> Queue<K, W> {
 
     fn done(&self, key: &K) {
         let mut state = self.lock();
-        state.busy.remove(key);
+        if let Some(since) = state.busy.remove(key) {
+            self.0.metrics.worked.observe(since.elapsed().as_secs_f64());
+        }
         if state.is_asked_for_now(key) {
             state.ready.push_back(key.clone());
         }
@@ -180,17 +208,20 @@ impl<K: Ord + Clone, W: Merge + Clone> State<K, W> {
             self.later.iter().filter(|(_, at)| **at <= now).map(|(key, _)| key.clone()).collect();
         for key in due {
             self.later.remove(&key);
-            if !self.busy.contains(&key) {
+            self.waiting.entry(key.clone()).or_insert(now);
+            if !self.busy.contains_key(&key) {
                 self.ready.push_back(key);
             }
         }
     }
 
-    fn take(&mut self) -> Option<(K, W)> {
+    /// The next key, what is wanted of it, and how long it waited.
+    fn take(&mut self) -> Option<((K, W), Duration)> {
         let key = self.ready.pop_front()?;
         let wanted = self.wanted.remove(&key)?;
-        self.busy.insert(key.clone());
-        Some((key, wanted))
+        let waited = self.waiting.remove(&key).map(|it| it.elapsed()).unwrap_or_default();
+        self.busy.insert(key.clone(), Instant::now());
+        Some(((key, wanted), waited))
     }
 }
 

@@ -10,6 +10,7 @@ pub mod application;
 pub mod applicationset;
 pub mod certificate;
 pub mod cluster;
+pub mod decision;
 pub mod events;
 pub mod gpgkey;
 pub mod notification;

@@ -5,9 +5,10 @@
 //! `sources.rs` gives it every kind of source, `comparing.rs` is about what counts
 //! as a difference, `writing.rs` about how objects are written,
 //! `syncing.rs` about how a sync goes, `projects.rs` about what projects forbid; `bad_input.rs` gives it
-//! what users give it by mistake; `faults.rs` kills
-//! things, `network.rs` breaks what lies between, `steps.rs` kills it at every step of a sync;
-//! `bootstrap.rs` builds a cluster from one Application. Tests share a cluster and a process, each with its own namespace,
+//! what users give it by mistake; `replicas.rs` runs several at once; `readers.rs` is what others are told:
+//! decision records, Redis; `faults.rs` kills things, `network.rs` breaks what lies between, `steps.rs` kills
+//! it at every step of a sync; `bootstrap.rs` builds a cluster from one Application. Tests share a cluster and
+//! a process, each with its own namespace,
 //! unless they break one of the two.
 
 mod bad_input;
@@ -17,6 +18,8 @@ mod faults;
 mod network;
 mod path;
 mod projects;
+mod readers;
+mod replicas;
 mod settings;
 mod sources;
 mod steps;

@@ -47,6 +47,11 @@ impl World {
         Self::with(&devcluster::Options::default())
     }
 
+    /// The same, with a log of every request to the API server.
+    pub(crate) fn audited() -> Self {
+        Self::with(&devcluster::Options { audit_log: true, ..devcluster::Options::default() })
+    }
+
     pub(crate) fn with(options: &devcluster::Options) -> Self {
         let cluster = DevCluster::start_with(options).expect("a control plane");
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -88,8 +93,22 @@ impl World {
         namespace: &str,
         variables: &[(&str, &str)],
     ) {
+        let child = self.spawn_product(kubeconfig, namespace, "data", &[], variables);
+        *self.product.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
+    }
+
+    /// Starts a product with a data folder of its own, further flags and variables.
+    /// Who gets it ends it.
+    pub(crate) fn spawn_product(
+        &self,
+        kubeconfig: &std::path::Path,
+        namespace: &str,
+        data: &str,
+        flags: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Child {
         let log = File::options().create(true).append(true).open(self.log()).expect("a log file");
-        let child = Command::new(env!("CARGO_BIN_EXE_argosy"))
+        Command::new(env!("CARGO_BIN_EXE_argosy"))
             .args(["run", "--app-resync=1s", "--app-resync-jitter=0s", "--loglevel=debug"])
             .args([
                 "--metrics-address=127.0.0.1",
@@ -102,7 +121,8 @@ impl World {
             .arg("--kubeconfig")
             .arg(kubeconfig)
             .arg("--data-dir")
-            .arg(self.folder.path().join("data"))
+            .arg(self.folder.path().join(data))
+            .args(flags)
             // The world of all tests is never dropped: the product ends with us.
             .arg("--until-input-ends")
             .envs(variables.iter().copied())
@@ -110,8 +130,7 @@ impl World {
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()
-            .expect("the product starts");
-        *self.product.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
+            .expect("the product starts")
     }
 
     /// Ends the product as a power cut would.
@@ -297,6 +316,34 @@ impl Test<'_> {
     ) -> Option<Object> {
         let kind = api_kind(api_version, kind);
         self.watch(&kind, self.name, name, "as wanted", wanted).await
+    }
+
+    /// Waits until a question about the Leases is answered with yes, asking whenever one changes.
+    pub(crate) async fn until_leases<F: Future<Output = bool>>(&self, asked: impl Fn() -> F) {
+        let kind = api_kind("coordination.k8s.io/v1", "Lease");
+        let scope = Scope::Namespace(CONTROL_NAMESPACE.to_owned());
+        let events = self.client.watch::<Value>(
+            &kind,
+            scope,
+            Selector::everything(),
+            Randomness::of_this_process(),
+        );
+        let mut events = pin!(events);
+        let looking = async {
+            while events.next().await.is_some() {
+                if asked().await {
+                    return;
+                }
+            }
+        };
+        if tokio::time::timeout(DEADLINE, looking).await.is_err() {
+            let leases = self.world.kubectl(&["-n", CONTROL_NAMESPACE, "get", "leases", "-o=wide"]);
+            let log = std::fs::read_to_string(self.world.log()).unwrap_or_default();
+            let lines: Vec<&str> =
+                log.lines().filter(|it| it.contains("Lease") || it.contains("cluster")).collect();
+            let said = lines[lines.len().saturating_sub(40)..].join("\n");
+            panic!("the Leases never were as wanted:\n{leases}\nargosy said:\n{said}");
+        }
     }
 
     async fn watch(
