@@ -17,9 +17,9 @@ use runtime::redis::Redis;
 use runtime::{LogFormat, Shutdown, serve_metrics, start_logging};
 use tokio::net::TcpListener;
 
+use crate::controller_flags::duration;
 use crate::mounted::{self, Folders};
 use crate::redis_flags::RedisFlags;
-use crate::controller_flags::duration;
 use crate::run::{Format, PLUGIN_SOCKETS, data_dir, end_with_input};
 
 /// Flags and variables keep Argo CD's names.

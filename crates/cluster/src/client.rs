@@ -425,6 +425,29 @@ impl Client {
         }
     }
 
+    /// Deletes an object if it still is the one of this uid and version; `false` when there was none.
+    ///
+    /// # Errors
+    /// When it has changed (409), when the server says no otherwise, or cannot be reached.
+    pub async fn delete_exactly(
+        &self,
+        kind: &ApiKind,
+        namespace: &str,
+        name: &str,
+        (uid, resource_version): (&str, &str),
+    ) -> Result<bool, RequestError> {
+        let options = serde_json::json!({
+            "apiVersion": "v1", "kind": "DeleteOptions",
+            "preconditions": {"uid": uid, "resourceVersion": resource_version},
+        });
+        let path = kind.object_path(namespace, name, None);
+        match self.ask(Ask::delete(path, json_bytes(&options))).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Patches an object or one of its subresources with what a user wrote.
     ///
     /// # Errors

@@ -173,7 +173,7 @@ fn get(
     max: u64,
     limit: Duration,
 ) -> Result<Vec<u8>, FetchError> {
-    let answer = ask(repo, trust, address, limit)?;
+    let answer = ask(repo, trust, reach, address, limit)?;
     let damaged = |problem: String| {
         let problem = trust.credentials.hide(&repo.hide_credentials(&problem));
         let source = Arc::new(std::io::Error::other(problem));
@@ -192,6 +192,7 @@ fn get(
 fn ask(
     repo: &RepoUrl,
     trust: &Trust,
+    reach: Reach,
     address: &str,
     limit: Duration,
 ) -> Result<Response, FetchError> {

@@ -9,7 +9,7 @@ use reqwest::blocking::Response;
 use reqwest::header::{LOCATION, WWW_AUTHENTICATE};
 use reqwest::redirect::Policy;
 
-use crate::credentials::Trust;
+use crate::credentials::{Reach, Trust};
 use crate::http::{self, Patience, authorize, configured};
 use crate::{FetchError, RepoUrl};
 
@@ -91,7 +91,7 @@ fn greeted(at: &RepoUrl, trust: &Trust, silence: Duration) -> Result<Response, S
     let client = builder.redirect(Policy::none()).build().map_err(|it| http::with_causes(&it))?;
     let address = format!("{}{GREETING}", at.to_connect().trim_end_matches('/'));
     let mut request = client.get(address).build().map_err(|it| http::with_causes(&it))?;
-    authorize(&mut request, at, trust);
+    authorize(&mut request, at, trust, Reach::OwnHost);
     client.execute(request).map_err(|it| http::with_causes(&it))
 }
 

@@ -24,7 +24,7 @@ use crate::resolve::{self, Resolved};
 use crate::signatures::Keyring;
 use crate::stats::Stats;
 use crate::{
-    CommitSha, CredentialBook, FetchError, Freshness, ManifestQuery, Options, RefSource,
+    CommitSha, CredentialBook, FetchError, Freshness, GitLimits, ManifestQuery, Options, RefSource,
     RemoteRefs, RepoUrl, SourceError, StatsSnapshot, TargetRevision,
 };
 

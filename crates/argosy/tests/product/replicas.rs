@@ -14,7 +14,6 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use testkit::git::Repo;
 
-
 use crate::world::{CONTROL_NAMESPACE, Test, World, api_kind, cluster_secret, config_map};
 
 const HERE: &str = "https://kubernetes.default.svc";
