@@ -11,6 +11,7 @@
 mod charts;
 mod kustomizations;
 mod objects;
+mod policies;
 mod scripts;
 mod texts;
 
@@ -18,7 +19,7 @@ mod texts;
 pub type Target = fn(&[u8]);
 
 /// All targets by name; the name is also that of the folder in the corpus.
-pub const TARGETS: [(&str, Target); 18] = [
+pub const TARGETS: [(&str, Target); 22] = [
     ("chart-archive", charts::chart_archive),
     ("cron", texts::cron),
     ("date-layout", charts::date_layout),
@@ -33,9 +34,13 @@ pub const TARGETS: [(&str, Target); 18] = [
     ("lua", scripts::lua),
     ("printf", charts::printf),
     ("quantity", texts::quantity),
+    ("rbac-policy", policies::policy),
+    ("rest-request", api_server::hostile::rest_request),
     ("semver", texts::semver),
+    ("session-token", api_server::hostile::session_token),
     ("strategic-merge", objects::strategic_merge),
     ("strvals", charts::strvals),
+    ("webhook", api_server::hostile::webhook),
     ("yaml", texts::yaml),
 ];
 

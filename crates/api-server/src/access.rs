@@ -21,6 +21,11 @@ impl Call {
         policy.allows(&who, &Request { resource, action, object }, project)
     }
 
+    /// The groups that somebody vouches for.
+    pub(crate) fn groups(&self) -> &[String] {
+        self.caller.as_ref().map_or(&[], |it| &it.groups)
+    }
+
     /// The same, as an error for the client. Argo CD names in it what was asked.
     ///
     /// # Errors

@@ -1,11 +1,13 @@
 //! Clusters: `cluster.ClusterService`.
 //!
 //! A cluster is a Secret; the one we run in needs none until somebody changes
-//! something about it.
+//! something about it. `connection.rs` talks to the clusters themselves.
+
+mod connection;
 
 use std::collections::BTreeMap;
 
-use ::cluster::Continuity;
+use ::cluster::{Client, Continuity};
 use api::names::{ANNOTATION_REFRESH, IN_CLUSTER_NAME, IN_CLUSTER_SERVER};
 use api::{ApplicationDestination, Time};
 use jiff::Timestamp;
@@ -48,17 +50,18 @@ pub(crate) async fn create(call: Call, request: ClusterCreateRequest) -> Result<
     let mut cluster = request.cluster.unwrap_or_default();
     cluster.server = cluster.server.trim_end_matches('/').to_owned();
     call.require(resource::CLUSTERS, action::CREATE, &object_of(&cluster))?;
+    let client = connection::connect(&call.server, &cluster).await.map_err(Status::unknown)?;
     let store = &call.server.store;
     let credential = to_credential(&cluster, Credential::new(secret_name(&cluster.server)?))?;
     match credential::create(store, TYPE, &credential).await {
-        Ok(()) => return Ok(shown(&call.server, cluster)),
+        Ok(()) => return Ok(answering(shown(&call.server, cluster), &client)),
         Err(error) if error.is_conflict() => {}
         Err(error) => return Err(refused("error creating cluster", &error)),
     }
     let asked = Asked { server: cluster.server.clone(), name: String::new() };
     let existing = find(store, asked).await?;
     if is_same(&existing, &cluster) {
-        return Ok(shown(&call.server, existing));
+        return Ok(answering(shown(&call.server, existing), &client));
     }
     if !request.upsert {
         return Err(Status::invalid_argument(
@@ -113,7 +116,7 @@ pub(crate) async fn delete(call: Call, query: ClusterQuery) -> Result<ClusterRes
     Ok(ClusterResponse {})
 }
 
-/// Only a cluster that is entered by a token of a service account could have it rotated.
+/// A new token for the service account that a cluster is entered by; the old one ends.
 pub(crate) async fn rotate_auth(
     call: Call,
     query: ClusterQuery,
@@ -126,7 +129,21 @@ pub(crate) async fn rotate_auth(
             cluster.server
         )));
     }
-    Err(Status::unimplemented("rotating credentials of a cluster is not supported yet"))
+    let rotation = connection::begin(&call.server, cluster).await?;
+    write(&call.server, rotation.cluster.clone()).await?;
+    rotation.finish().await?;
+    Ok(ClusterResponse {})
+}
+
+/// A cluster that was asked just now, and answered.
+fn answering(mut cluster: Cluster, client: &Client) -> Cluster {
+    let status = "Successful".to_owned();
+    let attempted_at = Some(Time::from(Timestamp::now()));
+    cluster.connection_state = ConnectionState { status, message: String::new(), attempted_at };
+    cluster.info.connection_state = cluster.connection_state.clone();
+    cluster.server_version.clone_from(&client.version().git_version);
+    cluster.info.server_version.clone_from(&cluster.server_version);
+    cluster
 }
 
 pub(crate) async fn invalidate_cache(call: Call, query: ClusterQuery) -> Result<Cluster, Status> {

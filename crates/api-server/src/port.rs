@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures::{FutureExt as _, StreamExt as _, stream};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
@@ -20,14 +20,20 @@ use tower::ServiceExt as _;
 use wire::{Code, HttpBody, MESSAGE_LIMIT, Reply, Status, Table, error_body, http_status};
 
 use crate::caller::{COOKIE, Caller, Knowledge, Stranger, check, cookies, from_cookies, token_of};
+use crate::documentation::Documentation;
+use crate::extension::{self, Extensions};
 use crate::methods::{Call, is_open, table};
 use crate::sso::flow::{Onward, Stopped};
 use crate::store::{CONFIG_MAPS, PROJECTS};
 use crate::token::ISSUER;
-use crate::{ApiServer, badge, compress, cookie, fields, grpc_message, session, sso, webhook};
+use crate::{
+    ApiServer, badge, compress, cookie, fields, grpc_message, session, sso, terminal, webhook,
+};
 
 /// A REST body may be as large as a gRPC message.
 const BODY_LIMIT: usize = MESSAGE_LIMIT;
+/// A client that sends nothing of its body for so long is gone, or up to no good.
+const BODY_PATIENCE: Duration = Duration::from_secs(30);
 /// The control plane answers within this, or we are not well.
 const HEALTH_PATIENCE: Duration = Duration::from_secs(5);
 /// Tells a gRPC client the new token of a login that would end soon.
@@ -37,6 +43,8 @@ const RENEWED: &str = "renew-token";
 pub(crate) struct Port {
     server: Arc<ApiServer>,
     table: Table<Call>,
+    documentation: Documentation,
+    extensions: Extensions,
 }
 
 /// Who called what, told by an answer to the log.
@@ -147,10 +155,21 @@ struct Admitted {
 
 impl Port {
     pub(crate) fn new(server: &Arc<ApiServer>) -> Self {
-        Self { server: Arc::clone(server), table: table() }
+        let table = table();
+        let documentation = Documentation::of(&table);
+        let extensions = Extensions::default();
+        Self { server: Arc::clone(server), table, documentation, extensions }
     }
 
-    async fn web(&self, request: Request<HttpBody>) -> Response<HttpBody> {
+    pub(crate) fn server(&self) -> &Arc<ApiServer> {
+        &self.server
+    }
+
+    pub(crate) fn extensions(&self) -> &Extensions {
+        &self.extensions
+    }
+
+    async fn web(self: &Arc<Self>, request: Request<HttpBody>) -> Response<HttpBody> {
         let query = request.uri().query().unwrap_or_default().to_owned();
         match request.uri().path() {
             "/healthz" => self.health(&query).await,
@@ -162,9 +181,17 @@ impl Port {
             "/auth/callback" => {
                 onward(sso::flow::callback(&self.server, request.headers(), &query).await)
             }
+            "/swagger.json" => self.documentation.json(),
+            "/swagger-ui" => self.documentation.page(),
+            "/terminal" => terminal::answer(self, request).await,
             "/auth/logout" => self.log_out(request.headers()).await,
             path if path == sso::DEX_PATH || path.starts_with("/api/dex/") => {
                 sso::dex::pass(&self.server, request).await
+            }
+            path if path.starts_with(extension::PREFIX)
+                && self.server.options.web.passes_extensions =>
+            {
+                extension::pass(self, request).await
             }
             _ => self.rest(request).await.unwrap_or_else(|status| refusal(&status)),
         }
@@ -211,7 +238,7 @@ impl Port {
     }
 
     /// A project's token may be newer than what the watch has told: then the project is read.
-    async fn caller_of(&self, token: &str) -> Result<Caller, Stranger> {
+    pub(crate) async fn caller_of(&self, token: &str) -> Result<Caller, Stranger> {
         if sso::claimed_issuer(token).is_some_and(|it| it != ISSUER) {
             return sso::caller(&self.server, token).await;
         }
@@ -241,8 +268,7 @@ impl Port {
         let limit = self.server.settings.current().webhooks.max_payload;
         let limit = usize::try_from(limit).unwrap_or(BODY_LIMIT);
         // A body past the limit is as good as none.
-        let body = Limited::new(pin!(body), limit).collect().await;
-        let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        let body = read(body, limit).await.unwrap_or_default();
         let (status, told) = webhook::receive(&self.server, &parts.method, &parts.headers, &body);
         plain(status, "text/plain; charset=utf-8", told.into_bytes())
     }
@@ -320,7 +346,12 @@ impl Port {
         self.server.metrics.started(path);
         let query = parts.uri.query().unwrap_or_default();
         let answered = async {
-            let body = if routed.has_body() { read(body).await? } else { Bytes::new() };
+            let body = match routed.has_body() {
+                true => read(body, BODY_LIMIT).await.map_err(|why| {
+                    Status::invalid_argument(format!("could not read the body: {why}"))
+                })?,
+                false => Bytes::new(),
+            };
             let message = routed.message(query, &body);
             let message = message
                 .map_err(|error| Status::invalid_argument(runtime::Chain(&error).to_string()))?;
@@ -352,11 +383,23 @@ fn user_of(call: &Call) -> String {
     call.caller.as_ref().map(|it| it.name.clone()).unwrap_or_default()
 }
 
-async fn read(body: HttpBody) -> Result<Bytes, Status> {
-    let collected = Limited::new(pin!(body), BODY_LIMIT).collect().await;
-    collected
-        .map(http_body_util::Collected::to_bytes)
-        .map_err(|error| Status::invalid_argument(format!("could not read the body: {error}")))
+/// The whole body, if it comes: neither too large nor drop by drop.
+async fn read(body: HttpBody, limit: usize) -> Result<Bytes, String> {
+    let body = pin!(body);
+    let mut body = Limited::new(body, limit);
+    let mut whole = BytesMut::new();
+    loop {
+        match tokio::time::timeout(BODY_PATIENCE, body.frame()).await {
+            Ok(Some(Ok(frame))) => {
+                if let Ok(data) = frame.into_data() {
+                    whole.extend_from_slice(&data);
+                }
+            }
+            Ok(Some(Err(error))) => return Err(error.to_string()),
+            Ok(None) => return Ok(whole.freeze()),
+            Err(_) => return Err(format!("nothing came for {} s", BODY_PATIENCE.as_secs())),
+        }
+    }
 }
 
 pub(crate) fn plain(

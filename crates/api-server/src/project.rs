@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use ::settings::Settings;
 use api::{AppProject, AppProjectList, Application};
 use engine::project::inherit::{GlobalProject, globals_of, inherit};
-use engine::project::{Gate, InvalidClass, ProjectClusters};
+use engine::project::{Cluster, Gate, InvalidClass, ProjectClusters};
 use engine::windows::is_open;
 use jiff::Timestamp;
 use rbac::{action, resource};
@@ -198,6 +198,13 @@ pub(crate) async fn of(call: &Call, app: &Application) -> Result<AppProject, Sta
     virtual_project(call, project).await
 }
 
+/// The clusters that are registered for a project.
+pub(crate) fn clusters_of(settings: &Settings, project: &str) -> ProjectClusters {
+    let own = settings.clusters.iter().filter(|it| it.project == project);
+    let own = own.map(|it| Cluster { server: it.server.clone(), name: it.shown_name().to_owned() });
+    ProjectClusters::Known(own.collect())
+}
+
 /// A project with the rules of its global projects.
 async fn virtual_project(call: &Call, project: AppProject) -> Result<AppProject, Status> {
     let settings = global_settings(&call.server.settings.current());
@@ -293,7 +300,7 @@ fn check_users(call: &Call, before: &AppProject, after: &AppProject) -> Result<(
         let Ok(place) = call.server.ports.control.destination(&app.spec.destination) else {
             continue;
         };
-        let place = engine::project::Cluster { server: place.server, name: place.name };
+        let place = Cluster { server: place.server, name: place.name };
         let namespace = &app.spec.destination.namespace;
         let permits = |gate: &Gate| gate.permits_destination(&place, namespace).is_ok();
         destinations += usize::from(permits(&before) && !permits(&after));

@@ -106,7 +106,8 @@ async fn talk(
         .timer(TokioTimer::new())
         .keep_alive_interval(Some(HEADER_PATIENCE))
         .max_header_list_size(u32::try_from(HEADER_LIMIT).unwrap_or(u32::MAX));
-    if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
+    if let Err(error) = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).await
+    {
         tracing::debug!(%error, "a connection broke");
     }
 }

@@ -20,6 +20,8 @@ pub struct Web {
     pub compresses: bool,
     /// What requests that change something may be; none for anything.
     pub content_types: Vec<String>,
+    /// Are requests passed on to extensions?
+    pub passes_extensions: bool,
 }
 
 impl Default for Web {
@@ -32,6 +34,7 @@ impl Default for Web {
             content_security_policy: "frame-ancestors 'self';".into(),
             compresses: true,
             content_types: vec!["application/json".into()],
+            passes_extensions: false,
         }
     }
 }

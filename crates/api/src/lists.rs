@@ -1,6 +1,7 @@
 //! Lists of resources and the events of a watch. `apiVersion` and `kind` of a list
 //! are read past and not printed, as in the answers of Argo CD's API.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::go;
@@ -8,7 +9,7 @@ use crate::meta::ListMeta;
 use crate::{AppProject, Application, ApplicationSet};
 
 /// Applications.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ApplicationList {
     /// Version and page.
@@ -22,7 +23,7 @@ pub struct ApplicationList {
 }
 
 /// Projects.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AppProjectList {
     /// Version and page.
@@ -36,7 +37,7 @@ pub struct AppProjectList {
 }
 
 /// ApplicationSets.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ApplicationSetList {
     /// Version and page.
@@ -50,7 +51,7 @@ pub struct ApplicationSetList {
 }
 
 /// An Application changed.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ApplicationWatchEvent {
     /// `ADDED`, `MODIFIED` or `DELETED`.
@@ -64,7 +65,7 @@ pub struct ApplicationWatchEvent {
 }
 
 /// An ApplicationSet changed.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ApplicationSetWatchEvent {
     /// `ADDED`, `MODIFIED` or `DELETED`.

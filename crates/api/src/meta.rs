@@ -196,7 +196,7 @@ pub struct LabelSelectorRequirement {
 }
 
 /// What every Kubernetes list has.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ListMeta {
     /// Not written any more; kept for old clients.
@@ -222,7 +222,7 @@ pub struct ListMeta {
 }
 
 /// A part of all items.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ShardInfo {
     /// What the items of the part have in common.

@@ -1,12 +1,13 @@
 //! What is known about a commit, a chart or an OCI image.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::go;
 use crate::meta::Time;
 
 /// What is known about a commit.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct RevisionMetadata {
     /// Who wrote it.
@@ -39,7 +40,7 @@ pub struct RevisionMetadata {
 }
 
 /// Something a commit was made from.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct RevisionReference {
     /// A commit.
@@ -49,7 +50,7 @@ pub struct RevisionReference {
 }
 
 /// A commit of another repository, as the commit that refers to it tells.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct CommitMetadata {
     /// Who wrote it.
@@ -79,7 +80,7 @@ pub struct CommitMetadata {
 }
 
 /// What the checks of a revision's origin said.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SourceIntegrityCheckResult {
     /// Each check.
@@ -89,7 +90,7 @@ pub struct SourceIntegrityCheckResult {
 }
 
 /// A check of a revision's origin.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SourceIntegrityCheckResultItem {
     /// Which check.
@@ -103,7 +104,7 @@ pub struct SourceIntegrityCheckResultItem {
 }
 
 /// What is known about a chart.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ChartDetails {
     /// What it is for.
@@ -121,7 +122,7 @@ pub struct ChartDetails {
 }
 
 /// What is known about an OCI image, from its annotations.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct OciMetadata {
     /// When it was made, as written.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::HealthStatus;
@@ -10,7 +11,7 @@ use crate::go;
 use crate::meta::Time;
 
 /// The resources of an application with all they own.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ApplicationTree {
     /// Resources of the application and what they own.
@@ -32,7 +33,7 @@ pub struct ApplicationTree {
 }
 
 /// The Applications of an ApplicationSet.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ApplicationSetTree {
     /// The Applications.
@@ -42,7 +43,7 @@ pub struct ApplicationSetTree {
 }
 
 /// A resource in the tree.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ResourceNode {
     /// The resource.
@@ -80,7 +81,7 @@ pub struct ResourceNode {
 }
 
 /// A resource.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ResourceRef {
     /// The API group; empty is the core group.
@@ -110,7 +111,7 @@ pub struct ResourceRef {
 }
 
 /// A fact worth showing.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct InfoItem {
     /// What it is about.
@@ -124,7 +125,7 @@ pub struct InfoItem {
 }
 
 /// What a resource sends traffic to, or how it gets some.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ResourceNetworkingInfo {
     /// Labels of the pods it sends traffic to.
@@ -154,7 +155,7 @@ pub struct ResourceNetworkingInfo {
 }
 
 /// An address that a load balancer gave.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct LoadBalancerIngress {
     /// The address, if it is a number.
@@ -176,7 +177,7 @@ pub struct LoadBalancerIngress {
 }
 
 /// A port of a load balancer.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PortStatus {
     /// The number.
@@ -194,7 +195,7 @@ pub struct PortStatus {
 }
 
 /// A node that pods of the application run on.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct HostInfo {
     /// The name of the node.
@@ -216,7 +217,7 @@ pub struct HostInfo {
 }
 
 /// One of a node's resources, such as memory, in thousandths of its unit.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct HostResourceInfo {
     /// Which.
@@ -238,7 +239,7 @@ pub struct HostResourceInfo {
 }
 
 /// What a node runs.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct NodeSystemInfo {
     /// The machine's id.
@@ -288,7 +289,7 @@ pub struct NodeSystemInfo {
 }
 
 /// The swap of a node.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct NodeSwapStatus {
     /// How many bytes.
@@ -298,7 +299,7 @@ pub struct NodeSwapStatus {
 }
 
 /// A resource from both sides, each as JSON text; `null` where it is not.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ResourceDiff {
     /// The API group; empty is the core group.

@@ -87,6 +87,16 @@ pub(crate) struct ApiOptions {
         value_delimiter = ';'
     )]
     api_content_types: Vec<String>,
+    /// Pass requests below /extensions on to the services of extension.config
+    #[arg(
+        long,
+        env = "ARGOCD_SERVER_ENABLE_PROXY_EXTENSION",
+        default_value_t = false,
+        action = clap::ArgAction::Set,
+        num_args = 0..=1,
+        default_missing_value = "true"
+    )]
+    enable_proxy_extension: bool,
     /// The port of the API's own /metrics; 0 picks a free one
     #[arg(long, default_value_t = 8083)]
     server_metrics_port: u16,
@@ -171,6 +181,7 @@ impl ApiOptions {
             content_security_policy: self.content_security_policy.clone(),
             compresses: self.enable_gzip,
             content_types: content_types.filter(|it| !it.is_empty()).collect(),
+            passes_extensions: self.enable_proxy_extension,
             ..Web::default()
         };
         web.at(&self.rootpath, &self.basehref)

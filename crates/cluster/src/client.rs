@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 
 use crate::access::Access;
 use crate::connection::{self, RequestConnections, WatchConnections};
+use crate::exec::Socket;
 use crate::kinds::{ApiKind, push_segment};
 use crate::rate::{RateLimit, Turns};
 use crate::refusal::{Disposition, Refusal, RequestError};
@@ -476,6 +477,27 @@ impl Client {
     /// Sends a request and returns once the answer begins.
     pub(crate) async fn stream(&self, ask: Ask<'_>) -> Result<http::Response<Body>, RequestError> {
         open(&self.inner.requests.connection(), self.signed(ask)).await
+    }
+
+    /// Turns a connection of its own into a web socket.
+    pub(crate) async fn socket(&self, ask: Ask<'_>) -> Result<Socket, RequestError> {
+        let request = ask.shown();
+        let upgrade = self.signed(ask).into_request().map_err(|source| {
+            RequestError::Unreadable { request: request.clone(), source: source.into() }
+        })?;
+        let requests = self.inner.requests.connection();
+        let connected = requests.0.connect(upgrade.map(|_| Vec::new()));
+        let connected = tokio::time::timeout(REQUEST_TIMEOUT, connected).await;
+        match connected {
+            Ok(Ok(connection)) => Ok(connection.into_stream()),
+            Ok(Err(kube::Error::Api(status))) => {
+                let kube::core::Status { code, reason, message, .. } = *status;
+                let source = Refusal { code, reason, message, ..Refusal::default() };
+                Err(RequestError::Refused { request, source: Box::new(source) })
+            }
+            Ok(Err(source)) => Err(RequestError::Unreachable { request, source: source.into() }),
+            Err(_) => Err(RequestError::TimedOut { request, limit: REQUEST_TIMEOUT }),
+        }
     }
 
     pub(crate) async fn ask(&self, ask: Ask<'_>) -> Result<Answer, RequestError> {

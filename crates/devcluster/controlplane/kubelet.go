@@ -1,4 +1,4 @@
-// The one kubelet endpoint the API server is asked for: container logs.
+// The kubelet endpoints the API server is asked for: container logs and exec.
 
 package main
 
@@ -47,8 +47,9 @@ func serveKubelet(dir string, pods *podPlayer) (int32, error) {
 	}
 	routes := http.NewServeMux()
 	routes.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", pods.serveLog)
+	routes.HandleFunc("/exec/{namespace}/{pod}/{container}", pods.serveExec)
 	server := &http.Server{Handler: routes, ReadHeaderTimeout: 10 * time.Second}
-	go func() { complain("serve container logs", server.Serve(listener)) }()
+	go func() { complain("serve the kubelet", server.Serve(listener)) }()
 	return int32(listener.Addr().(*net.TCPAddr).Port), nil
 }
 

@@ -2,7 +2,7 @@
 // storage provisioner and a load balancer would write into statuses.
 //
 // Start at runNode; pods.go has the life of a pod, container.go what a
-// container does, kubelet.go the log endpoint, addons.go the rest.
+// container does, kubelet.go the log endpoint, exec.go commands, addons.go the rest.
 
 package main
 

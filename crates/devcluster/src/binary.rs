@@ -31,6 +31,7 @@ const CONTROL_PLANE: Recipe = Recipe { module: MODULE, flags: BUILD_FLAGS, go_by
 const MODULE: &[(&str, &str)] = &[
     ("addons.go", include_str!("../controlplane/addons.go")),
     ("container.go", include_str!("../controlplane/container.go")),
+    ("exec.go", include_str!("../controlplane/exec.go")),
     ("go.mod", include_str!("../controlplane/go.mod")),
     ("go.sum", include_str!("../controlplane/go.sum")),
     ("kubelet.go", include_str!("../controlplane/kubelet.go")),

@@ -13,6 +13,7 @@
 
 pub mod accounts;
 pub mod clusters;
+pub mod extensions;
 mod finding;
 mod reader;
 pub mod rendering;

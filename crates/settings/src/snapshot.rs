@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::accounts::{self, Account};
 use crate::clusters::{self, ClusterSettings};
+use crate::extensions::{self, Extension};
 use crate::reader::{Reader, boolean, duration};
 use crate::rendering::{self, Rendering};
 use crate::repositories::{self, Repositories};
@@ -59,6 +60,8 @@ pub struct Settings {
     pub trust: Trust,
     /// What the user interface shows.
     pub ui: Ui,
+    /// Services that requests are passed on to.
+    pub extensions: Vec<Extension>,
     /// Flags of the processes.
     pub params: Params,
     /// Is there an argocd-cm at all?
@@ -283,6 +286,7 @@ impl Settings {
             repositories,
             trust: trust::read(sources),
             ui: ui::read(&mut reader),
+            extensions: extensions::read(&mut reader, sources),
             params: Params(sources.config_map(names::PARAMS).clone()),
             are_written: sources.config_maps.contains_key(names::CONFIG),
             findings: Vec::new(),

@@ -53,8 +53,6 @@ pub struct Ui {
     pub project_links: Vec<DeepLink>,
     /// Links beside resources.
     pub resource_links: Vec<DeepLink>,
-    /// Configurations of UI extensions, by name; the unnamed one has an empty name.
-    pub extensions: BTreeMap<String, String>,
 }
 
 /// A link that is filled in for an object.
@@ -76,11 +74,6 @@ pub struct DeepLink {
 }
 
 pub(crate) fn read(reader: &mut Reader<'_>) -> Ui {
-    let extensions = reader.data.iter().filter_map(|(key, text)| {
-        let name = key.strip_prefix("extension.config")?;
-        Some((name.strip_prefix('.').unwrap_or(name).to_owned(), text.clone()))
-    });
-    let extensions = extensions.collect();
     let downloads = SYSTEMS.iter().filter_map(|system| {
         let url = reader.data.get(&format!("help.download.{system}"))?;
         Some(((*system).to_owned(), url.clone()))
@@ -104,6 +97,5 @@ pub(crate) fn read(reader: &mut Reader<'_>) -> Ui {
         application_links: reader.yaml("application.links"),
         project_links: reader.yaml("project.links"),
         resource_links: reader.yaml("resource.links"),
-        extensions,
     }
 }

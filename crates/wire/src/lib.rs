@@ -10,12 +10,14 @@ mod method;
 mod refusal;
 mod request;
 mod rest;
+mod swagger;
 mod template;
 
 pub use method::{Endpoint, Reply, Routed, Table};
 pub use refusal::{error_body, http_status};
 pub use request::RequestError;
 pub use rest::{Body, Rest, delete, get, go_json, patch, post, put};
+pub use swagger::Shapes;
 pub use template::unescaped_query;
 pub use tonic::{Code, Status};
 

@@ -86,7 +86,9 @@ macro_rules! messages {
         }
     )*) => {$(
         $(#[$doc])*
-        #[derive(Clone, PartialEq, prost::Message, serde::Serialize, serde::Deserialize)]
+        #[derive(
+            Clone, PartialEq, prost::Message, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+        )]
         #[serde(default, rename_all = "camelCase")]
         pub struct $message {
             $($(

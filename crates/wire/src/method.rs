@@ -10,6 +10,7 @@ use futures::stream::BoxStream;
 use futures::{FutureExt as _, Stream, StreamExt as _, TryFutureExt as _};
 use http::{Method, Request, Response};
 use prost::Message;
+use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tonic::Status;
@@ -18,6 +19,7 @@ use tonic_prost::ProstCodec;
 
 use crate::request::{RequestError, request_json};
 use crate::rest::{Body, Rest, go_json};
+use crate::swagger::Shapes;
 use crate::template::{Match, Template};
 use crate::{HttpBody, MESSAGE_LIMIT};
 
@@ -28,11 +30,11 @@ pub struct Table<C> {
     routes: Vec<Route<C>>,
 }
 
-struct Route<C> {
-    verb: Method,
-    template: Template,
-    body: Body,
-    endpoint: Arc<dyn Endpoint<C>>,
+pub(crate) struct Route<C> {
+    pub(crate) verb: Method,
+    pub(crate) template: Template,
+    pub(crate) body: Body,
+    pub(crate) endpoint: Arc<dyn Endpoint<C>>,
 }
 
 /// One method.
@@ -46,6 +48,9 @@ pub trait Endpoint<C>: Send + Sync {
         context: C,
         request: Request<HttpBody>,
     ) -> BoxFuture<'static, Response<HttpBody>>;
+
+    /// What goes in and out over REST; nothing where it cannot be called so.
+    fn shapes(&self, generator: &mut SchemaGenerator) -> Option<Shapes>;
 
     /// Answers a message given as JSON.
     fn json(&self, context: C, request: String) -> BoxFuture<'static, Result<Reply, Status>>;
@@ -97,8 +102,8 @@ impl<C: Clone + Send + Sync + 'static> Table<C> {
         rest: impl IntoIterator<Item = Rest>,
         handler: F,
     ) where
-        Asked: Message + Default + DeserializeOwned + 'static,
-        Answer: Message + Serialize + 'static,
+        Asked: Message + Default + DeserializeOwned + JsonSchema + 'static,
+        Answer: Message + Serialize + JsonSchema + 'static,
         F: Fn(C, Asked) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Result<Answer, Status>> + Send + 'static,
     {
@@ -113,8 +118,8 @@ impl<C: Clone + Send + Sync + 'static> Table<C> {
         rest: impl IntoIterator<Item = Rest>,
         handler: F,
     ) where
-        Asked: Message + Default + DeserializeOwned + 'static,
-        Answer: Message + Serialize + 'static,
+        Asked: Message + Default + DeserializeOwned + JsonSchema + 'static,
+        Answer: Message + Serialize + JsonSchema + 'static,
         F: Fn(C, Asked) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Result<Answers, Status>> + Send + 'static,
         Answers: Stream<Item = Result<Answer, Status>> + Send + 'static,
@@ -156,6 +161,16 @@ impl<C: Clone + Send + Sync + 'static> Table<C> {
         drop(self.methods.insert(endpoint.path(), endpoint));
     }
 
+    /// Every way over REST.
+    pub(crate) fn routes(&self) -> impl Iterator<Item = &Route<C>> {
+        self.routes.iter()
+    }
+
+    /// The gRPC paths of all methods.
+    pub fn methods(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.methods.keys().copied()
+    }
+
     /// The method of a gRPC path.
     #[must_use]
     pub fn grpc(&self, path: &str) -> Option<Arc<dyn Endpoint<C>>> {
@@ -181,13 +196,17 @@ struct Unary<F, Asked, Answer> {
 impl<C, F, Fut, Asked, Answer> Endpoint<C> for Unary<F, Asked, Answer>
 where
     C: Clone + Send + Sync + 'static,
-    Asked: Message + Default + DeserializeOwned + 'static,
-    Answer: Message + Serialize + 'static,
+    Asked: Message + Default + DeserializeOwned + JsonSchema + 'static,
+    Answer: Message + Serialize + JsonSchema + 'static,
     F: Fn(C, Asked) -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = Result<Answer, Status>> + Send + 'static,
 {
     fn path(&self) -> &'static str {
         self.path
+    }
+
+    fn shapes(&self, generator: &mut SchemaGenerator) -> Option<Shapes> {
+        Some(Shapes::of::<Asked, Answer>(generator, false))
     }
 
     fn grpc(
@@ -247,14 +266,18 @@ struct Streaming<F, Asked, Answer> {
 impl<C, F, Fut, Asked, Answer, Answers> Endpoint<C> for Streaming<F, Asked, Answer>
 where
     C: Clone + Send + Sync + 'static,
-    Asked: Message + Default + DeserializeOwned + 'static,
-    Answer: Message + Serialize + 'static,
+    Asked: Message + Default + DeserializeOwned + JsonSchema + 'static,
+    Answer: Message + Serialize + JsonSchema + 'static,
     F: Fn(C, Asked) -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = Result<Answers, Status>> + Send + 'static,
     Answers: Stream<Item = Result<Answer, Status>> + Send + 'static,
 {
     fn path(&self) -> &'static str {
         self.path
+    }
+
+    fn shapes(&self, generator: &mut SchemaGenerator) -> Option<Shapes> {
+        Some(Shapes::of::<Asked, Answer>(generator, true))
     }
 
     fn grpc(
@@ -293,6 +316,10 @@ where
 {
     fn path(&self) -> &'static str {
         self.path
+    }
+
+    fn shapes(&self, _: &mut SchemaGenerator) -> Option<Shapes> {
+        None
     }
 
     fn grpc(

@@ -2,6 +2,7 @@
 
 /// A path as the table writes it.
 pub(crate) struct Template {
+    text: &'static str,
     segments: Vec<Segment>,
 }
 
@@ -32,7 +33,21 @@ impl Template {
                 None => Segment::Variable(name),
             }
         };
-        Self { segments: text.trim_start_matches('/').split('/').map(segment).collect() }
+        let segments = text.trim_start_matches('/').split('/').map(segment).collect();
+        Self { text, segments }
+    }
+
+    /// As the table writes it.
+    pub(crate) fn text(&self) -> &'static str {
+        self.text
+    }
+
+    /// The dotted names of its variables.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.segments.iter().filter_map(|it| match it {
+            Segment::Literal(_) => None,
+            Segment::Variable(name) | Segment::Rest(name) => Some(*name),
+        })
     }
 
     /// Compares with a path as it came, still escaped: an escaped slash is part of its segment.

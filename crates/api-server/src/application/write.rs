@@ -1,7 +1,7 @@
 //! Changing Applications: create, update, patch, delete.
 
 use api::{AppProject, Application, ApplicationSpec, names};
-use engine::project::{Gate, ProjectClusters};
+use engine::project::Gate;
 use rbac::{action, resource};
 use serde_json::{Value, json};
 use wire::Status;
@@ -256,7 +256,8 @@ async fn validate(
             "application destination spec for {name} is invalid: {why}"
         ))
     })?;
-    let clusters = ProjectClusters::Known(Vec::new());
+    let clusters =
+        crate::project::clusters_of(&call.server.settings.current(), &project.metadata.name);
     let place = engine::project::Cluster { server: destination.server, name: destination.name };
     let objections = Gate::new(project, clusters).objections(&app.spec, &place);
     if !objections.is_empty() {

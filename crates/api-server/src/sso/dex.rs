@@ -78,7 +78,7 @@ async fn passed(
 }
 
 /// Headers that are about the message.
-fn passing(headers: &HeaderMap) -> HeaderMap {
+pub(crate) fn passing(headers: &HeaderMap) -> HeaderMap {
     let is_passing = |name: &HeaderName| {
         !OF_THE_CONNECTION.contains(&name.as_str()) && name != "host" && name != "accept-encoding"
     };

@@ -166,7 +166,7 @@ messages! {
 }
 
 /// What is different about a kind. In JSON the two lists of ignored fields are YAML inside a text.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ResourceOverride {
     /// A script that judges health.
@@ -176,6 +176,7 @@ pub struct ResourceOverride {
     /// Fields that comparisons pass over.
     #[prost(message, required, tag = 2)]
     #[serde(rename = "ignoreDifferences", with = "ignored_fields")]
+    #[schemars(with = "String")]
     pub ignore_differences: OverrideIgnoreDiff,
     /// Scripts of actions.
     #[prost(string, required, tag = 3)]
@@ -192,13 +193,14 @@ pub struct ResourceOverride {
     /// Fields whose changes wake nobody.
     #[prost(message, required, tag = 6)]
     #[serde(rename = "ignoreResourceUpdates", with = "ignored_fields")]
+    #[schemars(with = "String")]
     pub ignore_resource_updates: OverrideIgnoreDiff,
 }
 
 super::lenient!(ResourceOverride);
 
 /// Fields to pass over.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct OverrideIgnoreDiff {
     /// By JSON pointer.
@@ -214,7 +216,7 @@ pub struct OverrideIgnoreDiff {
 }
 
 /// A field whose type Kubernetes knows.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct KnownTypeField {
     /// The field.

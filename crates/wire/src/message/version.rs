@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 /// Nothing to say.
-#[derive(Clone, Copy, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, prost::Message, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Nothing {}
 
 crate::message::lenient!(VersionMessage);
 
 /// What this program is.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, rename_all = "PascalCase")]
 pub struct VersionMessage {
     /// Such as `v3.6.0+argosy`.

@@ -1,0 +1,111 @@
+//! The same over gRPC.
+
+use api::{Application, ApplicationList, ApplicationWatchEvent};
+use tonic::client::Grpc;
+use tonic::transport::Channel;
+use tonic_prost::ProstCodec;
+use wire::message::application::{
+    ApplicationManifestQueryWithFiles, ApplicationManifestQueryWithFilesWrapper, ApplicationQuery,
+    FileChunk, ManifestPart,
+};
+use wire::message::repository::ManifestResponse;
+use wire::message::session::{SessionCreateRequest, SessionResponse};
+use wire::message::version::{Nothing, VersionMessage};
+
+use crate::client::{Rest, answered, unary};
+
+pub(crate) async fn grpc_says_the_same(rest: &Rest, token: String) {
+    let channel = Channel::from_shared(format!("http://{}", rest.address)).expect("an address");
+    let mut client = Grpc::new(channel.connect().await.expect("a connection"));
+    let version: Result<VersionMessage, _> =
+        unary(&mut client, "/version.VersionService/Version", Nothing {}, None).await;
+    assert!(version.expect("a version").version.starts_with("v3.6.0"));
+    let wrong = SessionCreateRequest {
+        username: "admin".into(),
+        password: "wrong".into(),
+        token: String::new(),
+    };
+    let refused: Result<SessionResponse, _> =
+        unary(&mut client, "/session.SessionService/Create", wrong, None).await;
+    let refused = refused.expect_err("a wrong password");
+    assert_eq!(
+        (refused.code(), refused.message()),
+        (wire::Code::Unauthenticated, "Invalid username or password")
+    );
+    let list = "/application.ApplicationService/List";
+    let stranger: Result<ApplicationList, _> =
+        unary(&mut client, list, ApplicationQuery::default(), None).await;
+    assert_eq!(stranger.expect_err("no token").message(), "no session information");
+    let apps: Result<ApplicationList, _> =
+        unary(&mut client, list, ApplicationQuery::default(), Some(&token)).await;
+    let apps = apps.expect("a list");
+    assert_eq!(apps.items.iter().map(|it| &it.metadata.name).collect::<Vec<_>>(), ["web"]);
+    let unknown: Result<Application, _> =
+        unary(&mut client, "/x.Y/Z", ApplicationQuery::default(), Some(&token)).await;
+    assert_eq!(unknown.expect_err("no such method").code(), wire::Code::Unimplemented);
+
+    let query = ApplicationQuery { name: Some("web".into()), ..ApplicationQuery::default() };
+    let mut request = tonic::Request::new(query);
+    request.metadata_mut().insert("token", token.parse().expect("a header"));
+    client.ready().await.expect("a connection");
+    let path = http::uri::PathAndQuery::from_static("/application.ApplicationService/Watch");
+    let codec: ProstCodec<ApplicationQuery, ApplicationWatchEvent> = ProstCodec::default();
+    let stream = client.server_streaming(request, path, codec).await.expect("a stream");
+    let event = stream.into_inner().message().await.expect("an event").expect("one at least");
+    assert_eq!((event.type_.as_str(), event.application.metadata.name.as_str()), ("ADDED", "web"));
+    files_are_sent(&mut client, &token).await;
+}
+
+/// `app manifests --local`: an archive in pieces, with its checksum.
+async fn files_are_sent(client: &mut Grpc<Channel>, token: &str) {
+    let archive = archive(&[("web/map.yaml", "kind: ConfigMap")]);
+    let manifests = send(client, token, &archive, &checksum(&archive)).await.expect("manifests");
+    assert_eq!((manifests.manifests.len(), manifests.source_type.as_str()), (1, "Directory"));
+    let torn = send(client, token, &archive[1..], &checksum(&archive)).await;
+    assert_eq!(torn.expect_err("torn").code(), wire::Code::InvalidArgument);
+    let nonsense = send(client, token, b"nonsense", &checksum(b"nonsense")).await;
+    assert_eq!(nonsense.expect_err("no archive").code(), wire::Code::InvalidArgument);
+}
+
+async fn send(
+    client: &mut Grpc<Channel>,
+    token: &str,
+    archive: &[u8],
+    checksum: &str,
+) -> Result<ManifestResponse, wire::Status> {
+    let query = ApplicationManifestQueryWithFiles {
+        name: "web".into(),
+        checksum: checksum.to_owned(),
+        ..ApplicationManifestQueryWithFiles::default()
+    };
+    let parts = std::iter::once(ManifestPart::Query(query))
+        .chain(archive.chunks(7).map(|it| ManifestPart::Chunk(FileChunk { chunk: it.to_vec() })))
+        .map(|it| ApplicationManifestQueryWithFilesWrapper { part: Some(it) });
+    let mut request = tonic::Request::new(futures::stream::iter(parts.collect::<Vec<_>>()));
+    request.metadata_mut().insert("token", token.parse().expect("a header"));
+    client.ready().await.expect("a connection");
+    let path = "/application.ApplicationService/GetManifestsWithFiles";
+    let codec: ProstCodec<ApplicationManifestQueryWithFilesWrapper, ManifestResponse> =
+        ProstCodec::default();
+    let target = http::uri::PathAndQuery::from_static(path);
+    let answer = client.client_streaming(request, target, codec).await?.into_inner();
+    answered("gRPC", path);
+    Ok(answer)
+}
+
+fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+    let gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let mut archive = tar::Builder::new(gzip);
+    for (path, content) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len().try_into().expect("short"));
+        header.set_mode(0o644);
+        archive.append_data(&mut header, path, content.as_bytes()).expect("in memory");
+    }
+    archive.into_inner().and_then(flate2::write::GzEncoder::finish).expect("in memory")
+}
+
+fn checksum(bytes: &[u8]) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,106 @@
+//! The API server on a real control plane, over REST and gRPC.
+//!
+//! One story, told by subject; `operations.rs` sees to it that no operation is left out.
+
+mod application_sets;
+mod applications;
+mod client;
+mod clusters;
+mod extensions;
+mod grpc;
+mod hostile;
+mod objects;
+mod operations;
+mod projects;
+mod repositories;
+mod rights;
+mod sessions;
+mod sso;
+mod terminal;
+mod trust;
+mod world;
+
+use std::panic::AssertUnwindSafe;
+
+use api_server::Shutdown;
+use cluster::{Access, Client};
+use devcluster::DevCluster;
+use futures::FutureExt as _;
+
+use client::Rest;
+use world::{PATIENCE, install, start};
+
+#[test]
+fn the_api_answers_over_rest_and_grpc() {
+    // Another test of this process may have been first.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let control_plane = DevCluster::start().expect("a control plane");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let story = story(&control_plane);
+        tokio::time::timeout(PATIENCE, story).await.expect("the test ends in time");
+    });
+}
+
+async fn story(control_plane: &DevCluster) {
+    let kubeconfig = control_plane.kubeconfig_path();
+    let access = Access::from_kubeconfig(Some(&kubeconfig), None).await.expect("a kubeconfig");
+    let client = Client::connect(&access).await.expect("a connection");
+    install(control_plane, &client).await;
+    let shutdown = Shutdown::new();
+    let address = start(client.clone(), shutdown.clone()).await;
+    let rest = Rest { address, token: String::new() };
+    let slow = hostile::SlowClients::begin(&rest).await;
+
+    sessions::only_the_open_methods_answer_strangers(&rest).await;
+    let (token, password) =
+        sessions::the_admin_logs_in_with_the_first_password(&rest, &client).await;
+    let rest = Rest { token: token.clone(), ..rest };
+    let mut failed = Vec::new();
+    // One that fails is told at the end: the others have their say first.
+    macro_rules! step {
+        ($call:expr) => {
+            if AssertUnwindSafe($call).catch_unwind().await.is_err() {
+                failed.push(stringify!($call));
+            }
+        };
+    }
+    step!(projects::projects_are_created_changed_and_deleted(&rest));
+    step!(trust::host_keys_and_certificates_are_added_listed_and_removed(&rest));
+    step!(trust::keys_of_signers_are_added_listed_and_removed(&rest));
+    step!(sessions::passwords_are_changed(&rest, &client, &password));
+    step!(projects::what_else_is_known_of_projects(&rest));
+    step!(rights::who_may_do_nothing_is_refused_everywhere(&rest, &client));
+    step!(hostile::bad_requests_are_refused_and_hurt_nobody(&rest));
+    step!(hostile::forged_tokens_are_refused(&rest));
+    step!(hostile::idle_connections_hurt_nobody(&rest));
+    step!(hostile::large_payloads_are_refused(&rest, &client));
+    step!(repositories::charts_of_a_repository_are_listed(&rest));
+    step!(sso::users_of_an_identity_provider_log_in(&rest, &client));
+    step!(projects::roles_of_projects_have_tokens(&rest));
+    step!(clusters::clusters_are_secrets(&rest, &client, &access));
+    step!(repositories::repositories_are_secrets(&rest, &client));
+    step!(repositories::what_a_repository_holds_is_told(&rest));
+    step!(repositories::repositories_to_write_to_are_others(&rest));
+    step!(repositories::names_of_notifications_are_listed(&rest));
+    step!(applications::applications_are_validated_created_and_changed(&rest));
+    step!(application_sets::application_sets_are_stored(&rest));
+    step!(applications::specifications_are_replaced(&rest));
+    step!(applications::an_operation_is_written_for_the_controller(&rest));
+    step!(applications::operations_end_and_are_taken_back(&rest, &client));
+    step!(objects::live_objects_are_read_patched_acted_on_and_deleted(&rest, &client));
+    step!(applications::a_namespace_must_be_permitted(&rest));
+    step!(applications::a_watch_begins_with_what_is_there(&rest));
+    step!(applications::lists_come_by_page_and_by_field(&rest));
+    step!(applications::links_and_badges_are_made(&rest, &client));
+    step!(terminal::terminals_are_for_those_who_may(&rest, &client));
+    step!(extensions::requests_are_passed_on(&rest, &client));
+    step!(objects::a_deployment_is_restarted(&rest, &client));
+    step!(rights::some_rights_are_not_all(&rest, &client));
+    step!(grpc::grpc_says_the_same(&rest, token));
+    step!(applications::a_deletion_cascades_unless_told_otherwise(&rest, &client));
+    step!(operations::each_was_answered(&rest));
+    step!(slow.are_gone());
+    shutdown.begin();
+    assert!(failed.is_empty(), "{failed:#?}");
+}

@@ -1,0 +1,95 @@
+//! Users of an identity provider.
+
+use cluster::Client;
+use serde_json::{Value, json};
+
+use crate::client::{Rest, head_of, header, split};
+use crate::world::{set_config, until};
+
+pub(crate) async fn users_of_an_identity_provider_log_in(rest: &Rest, client: &Client) {
+    let provider = testkit::oidc::Provider::start();
+    let home = format!("http://{}", rest.address);
+    let config = |extra: &str| {
+        let (issuer, id) = (provider.issuer(), testkit::oidc::CLIENT);
+        let secret = testkit::oidc::SECRET;
+        format!("name: Test\nissuer: {issuer}\nclientID: {id}\nclientSecret: '{secret}'\n{extra}")
+    };
+    let stranger = Rest { address: rest.address.clone(), token: String::new() };
+    let (status, told) = stranger.ask("GET", "/auth/login", Value::Null).await;
+    assert_eq!((status, told), (500, "SSO is not configured\n".into()));
+    let pkce =
+        "enablePKCEAuthentication: true\nenableUserInfoGroups: true\nuserInfoPath: /userinfo";
+    set_config(client, "argocd-cm", json!({"url": home, "oidc.config": config(pkce)})).await;
+    let policy = "g, sales, role:sellers\np, role:sellers, projects, get, default, allow\n\
+                  g, from-user-info, role:told\np, role:told, accounts, get, admin, allow";
+    set_config(client, "argocd-rbac-cm", json!({"policy.csv": policy})).await;
+    until("oidc.config is read", async || {
+        rest.get("/api/v1/settings").await["oidcConfig"]["name"] == "Test"
+    })
+    .await;
+
+    // Only to ourselves.
+    let path = "/auth/login?return_url=https://evil.example.org/";
+    assert_eq!(stranger.ask("GET", path, Value::Null).await.0, 400);
+    let (status, head) = head_of(&rest.address, "/auth/login", "").await;
+    let (at_provider, state) = (header(&head, "location"), header(&head, "set-cookie"));
+    assert_eq!(status, 303, "{head}");
+    assert!(at_provider.starts_with(provider.issuer()), "{head}");
+    assert!(at_provider.contains("code_challenge="), "{head}");
+    let (there, target) = split(&at_provider);
+    let (_, head) = head_of(&there, &target, "").await;
+    let (_, back) = split(&header(&head, "location"));
+    // Nobody else can bring the code back.
+    let (status, _) = head_of(&rest.address, &back, "").await;
+    assert_eq!(status, 400);
+    let cookie = state.split(';').next().expect("a cookie").to_owned();
+    let forged = back.replace("state=", "state=x");
+    assert_eq!(head_of(&rest.address, &forged, &cookie).await.0, 400);
+    let (status, head) = head_of(&rest.address, &back, &cookie).await;
+    assert_eq!((status, header(&head, "location").as_str()), (303, "/"), "{head}");
+    let token = header(&head, "set-cookie");
+    let token = token.strip_prefix("argocd.token=").and_then(|it| it.split(';').next());
+    let token = token.expect("a token").to_owned();
+
+    let ann = Rest { address: rest.address.clone(), token: token.clone() };
+    let expect = json!({"loggedIn": true, "username": "ann@example.org", "iss": provider.issuer(),
+                        "groups": ["sales", "from-user-info"]});
+    assert_eq!(ann.get("/api/v1/session/userinfo").await, expect);
+    until("the policy is read", async || {
+        ann.ask("GET", "/api/v1/projects/default", Value::Null).await.0 == 200
+    })
+    .await;
+    assert_eq!(ann.get("/api/v1/account").await["items"][0]["name"], "admin");
+    assert_eq!(ann.get("/api/v1/applications").await["items"], json!([]));
+    let (status, _) =
+        ann.ask("POST", "/api/v1/projects", json!({"project": {"metadata": {"name": "x"}}})).await;
+    assert_eq!(status, 403);
+
+    // Tokens that the command line program got by itself, and those that are none.
+    let minted =
+        |claims: Value| Rest { address: rest.address.clone(), token: provider.mint(&claims) };
+    let good = json!({"iss": provider.issuer(), "aud": testkit::oidc::CLIENT, "exp": 4e9, "sub": "bob", "jti": "b"});
+    assert_eq!(minted(good.clone()).get("/api/v1/session/userinfo").await["username"], "bob");
+    for (key, value) in
+        [("aud", json!("others")), ("exp", json!(1)), ("iss", json!("https://other"))]
+    {
+        let mut bad = good.clone();
+        bad[key] = value;
+        let expect = (401, 16, "invalid session: failed to verify the token");
+        minted(bad).refuses("GET", "/api/v1/applications", Value::Null, expect).await;
+    }
+    let other = testkit::oidc::Provider::start();
+    let foreign = Rest { address: rest.address.clone(), token: other.mint(&good) };
+    let expect = (401, 16, "invalid session: failed to verify the token");
+    foreign.refuses("GET", "/api/v1/applications", Value::Null, expect).await;
+
+    // A logout ends the session, also for a token of the provider.
+    let (status, _) =
+        head_of(&rest.address, "/auth/logout", &format!("argocd.token={token}")).await;
+    assert_eq!(status, 303);
+    let expect = (401, 16, "invalid session: token is revoked, please re-login");
+    ann.refuses("GET", "/api/v1/applications", Value::Null, expect).await;
+    assert_eq!(minted(good).get("/api/v1/session/userinfo").await["username"], "bob");
+    set_config(client, "argocd-cm", json!({"url": null, "oidc.config": null})).await;
+    set_config(client, "argocd-rbac-cm", json!({"policy.csv": null})).await;
+}
