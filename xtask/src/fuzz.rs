@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
             .arg("-print_final_stats=1");
         // What one target finds is no reason to leave the others alone.
         if let Err(error) = stage(&format!("fuzz {name}"), &mut explorer) {
-            eprintln!("{error:#}");
+            println!("{error:#}");
             broken.push(name.as_str());
         }
     }

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 /// Programs and the Debian packages that bring them.
-const WANTED: [(&str, &str); 1] = [("/usr/bin/redis-server", "redis-server")];
+const WANTED: [(&str, &str); 2] =
+    [("/usr/bin/redis-server", "redis-server"), ("/usr/sbin/sshd", "openssh-server")];
 
 /// Installs what is missing. Tests that miss a program say so and pass, so a
 /// machine that cannot have one is told about loudly and no reason to stop.
@@ -13,10 +14,9 @@ pub(crate) fn install() {
         if Path::new(program).exists() {
             continue;
         }
-        if !apt_get(&["install", "-y", "--no-install-recommends", package])
-            && !(apt_get(&["update"])
-                && apt_get(&["install", "-y", "--no-install-recommends", package]))
-        {
+        let install = || apt_get(&["install", "-y", "--no-install-recommends", package]);
+        let is_here = install() || apt_get(&["update"]) && install();
+        if !is_here {
             println!("NOTICE: could not install {package}: tests that need {program} do nothing");
         }
     }

@@ -159,11 +159,11 @@ mod tests {
         let mut data = std::collections::BTreeMap::from(texts);
         let mut names = Vec::new();
         for key in ["githubAppPrivateKey", "gcpServiceAccountKey", "useAzureWorkloadIdentity"] {
-            let repository = Repository::from_texts(&data).unwrap();
-            names.push(format!("{:?}", identity(&repository).unwrap()));
+            let repository = Repository::from_texts(&data).expect("a repository");
+            names.push(format!("{:?}", identity(&repository).expect("an identity")));
             data.remove(key);
         }
         assert_eq!(names, ["GitHub App", "Google service account", "Azure workload identity"]);
-        assert_eq!(identity(&Repository::from_texts(&data).unwrap()), None);
+        assert_eq!(identity(&Repository::from_texts(&data).expect("a repository")), None);
     }
 }

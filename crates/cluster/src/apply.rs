@@ -129,7 +129,7 @@ pub enum ApplyError {
         /// The object.
         key: ResourceKey,
         /// Why.
-        source: object::patch::strategic::PatchError,
+        source: Box<object::patch::strategic::PatchError>,
     },
     /// Our user may not do this. The server's message says who may not do what.
     #[error("not allowed to apply {key}: {refusal}")]

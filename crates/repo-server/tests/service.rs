@@ -360,9 +360,9 @@ fn archive(files: &[(&str, &str)]) -> (Vec<u8>, String) {
         header.set_size(content.len() as u64);
         header.set_mode(0o644);
         header.set_cksum();
-        tar.append_data(&mut header, path, content.as_bytes()).unwrap();
+        tar.append_data(&mut header, path, content.as_bytes()).expect("a header that fits");
     }
-    let archive = tar.into_inner().unwrap().finish().unwrap();
+    let archive = tar.into_inner().and_then(|it| it.finish()).expect("written to memory");
     let checksum = Sha256::digest(&archive).iter().map(|it| format!("{it:02x}")).collect();
     (archive, checksum)
 }

@@ -31,27 +31,34 @@ fn connected(options: RedisOptions) -> Redis {
 async fn values_are_set_moved_and_forgotten() {
     let Some(server) = server() else { return };
     let redis = connected(options(&server));
-    assert_eq!(redis.get("a|1.8.3").await.unwrap(), None);
-    redis.set("a|1.8.3", b"{}\n", HOUR).await.unwrap();
-    assert_eq!(redis.get("a|1.8.3").await.unwrap().as_deref(), Some(&b"{}\n"[..]));
-    assert!(!redis.set_if_absent("a|1.8.3", b"other", HOUR).await.unwrap());
-    assert!(redis.rename("a|1.8.3", "b|1.8.3").await.unwrap());
-    assert!(!redis.rename("a|1.8.3", "b|1.8.3").await.unwrap(), "there is nothing to move");
-    redis.delete("b|1.8.3").await.unwrap();
-    assert!(redis.set_if_absent("b|1.8.3", b"other", HOUR).await.unwrap());
+    assert_eq!(redis.get("a|1.8.3").await.expect("Redis answers"), None);
+    redis.set("a|1.8.3", b"{}\n", HOUR).await.expect("Redis answers");
+    assert_eq!(redis.get("a|1.8.3").await.expect("Redis answers").as_deref(), Some(&b"{}\n"[..]));
+    assert!(!redis.set_if_absent("a|1.8.3", b"other", HOUR).await.expect("Redis answers"));
+    assert!(redis.rename("a|1.8.3", "b|1.8.3").await.expect("Redis answers"));
+    assert!(
+        !redis.rename("a|1.8.3", "b|1.8.3").await.expect("Redis answers"),
+        "there is nothing to move"
+    );
+    redis.delete("b|1.8.3").await.expect("Redis answers");
+    assert!(redis.set_if_absent("b|1.8.3", b"other", HOUR).await.expect("Redis answers"));
 }
 
 #[tokio::test]
 async fn keys_and_values_are_stored_as_argo_cd_does() {
     let Some(server) = server() else { return };
     let redis = connected(options(&server));
-    redis.set("app|x|1.8.3", b"{}\n", HOUR).await.unwrap();
+    redis.set("app|x|1.8.3", b"{}\n", HOUR).await.expect("Redis answers");
     let plain = connected(RedisOptions { compression: Compression::None, ..options(&server) });
-    let stored = plain.get("app|x|1.8.3.gz").await.unwrap().expect("the key has its ending");
+    let stored =
+        plain.get("app|x|1.8.3.gz").await.expect("Redis answers").expect("the key has its ending");
     assert_eq!(stored[..2], [0x1f, 0x8b], "gzip");
     let told = connected(RedisOptions { key_prefix: "app|".to_owned(), ..options(&server) });
-    assert!(told.get("x|1.8.3").await.unwrap().is_some(), "the prefix is part of the key");
-    plain.set("broken.gz", b"not gzip", HOUR).await.unwrap();
+    assert!(
+        told.get("x|1.8.3").await.expect("Redis answers").is_some(),
+        "the prefix is part of the key"
+    );
+    plain.set("broken.gz", b"not gzip", HOUR).await.expect("Redis answers");
     assert!(matches!(redis.get("broken").await, Err(RedisError::Value { .. })));
 }
 
@@ -59,8 +66,8 @@ async fn keys_and_values_are_stored_as_argo_cd_does() {
 async fn news_reaches_who_listens() {
     let Some(server) = server() else { return };
     let redis = connected(options(&server));
-    let mut news = redis.listen("app|resources-tree|x").await.unwrap();
-    redis.publish("app|resources-tree|x").await.unwrap();
+    let mut news = redis.listen("app|resources-tree|x").await.expect("Redis answers");
+    redis.publish("app|resources-tree|x").await.expect("Redis answers");
     news.next().await.expect("news");
 }
 
@@ -68,7 +75,7 @@ async fn news_reaches_who_listens() {
 async fn a_server_that_is_away_fails_at_once_and_is_found_again() {
     let Some(mut server) = server() else { return };
     let redis = connected(options(&server));
-    redis.set("a", b"1", HOUR).await.unwrap();
+    redis.set("a", b"1", HOUR).await.expect("Redis answers");
     server.stop();
     assert!(redis.get("a").await.is_err());
     assert!(matches!(redis.get("a").await, Err(RedisError::Away { .. })), "nobody waits for it");

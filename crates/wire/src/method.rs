@@ -242,6 +242,10 @@ where
         self.path
     }
 
+    fn shapes(&self, _: &mut SchemaGenerator) -> Option<Shapes> {
+        None
+    }
+
     fn grpc(
         &self,
         context: C,

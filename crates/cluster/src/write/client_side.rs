@@ -60,8 +60,9 @@ impl Pen<'_> {
             return self.recreate(&live, modified, "configured").await;
         }
         let gvk = self.kind.group_version_kind();
-        let (how, patch) = three_way(&live, modified, &gvk)
-            .map_err(|source| ApplyError::NoPatch { key: modified.key(), source })?;
+        let (how, patch) = three_way(&live, modified, &gvk).map_err(|source| {
+            ApplyError::NoPatch { key: modified.key(), source: Box::new(source) }
+        })?;
         if patch.is_empty() {
             return Ok(self.told(live, Effect::Unchanged, "unchanged"));
         }

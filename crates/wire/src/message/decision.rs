@@ -4,11 +4,12 @@ use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
 
 /// Why an Application is as it is.
-#[derive(Clone, PartialEq, prost::Message, Serialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, schemars::JsonSchema)]
 pub struct DecisionRecord {
     /// The record as JSON, which it is in JSON.
     #[prost(string, tag = 1)]
     #[serde(serialize_with = "as_it_is")]
+    #[schemars(with = "serde_json::Value")]
     pub record: String,
     /// The same for people.
     #[prost(string, tag = 2)]
