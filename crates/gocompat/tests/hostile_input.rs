@@ -110,9 +110,10 @@ fn check_refused(text: &str, problem: &Problem) {
 }
 
 #[test]
-fn a_panic_of_the_parser_is_an_error_with_a_position() {
-    let error = yaml::to_value("a: 1\nb: [x, !t, y]\n").expect_err("the parser panics here");
-    assert_eq!(error.to_string(), "line 2, column 6: the YAML could not be read");
+fn a_tag_directly_before_a_comma_panics_nobody() {
+    // To goyaml the comma is a part of the tag.
+    let read = yaml::to_value("a: 1\nb: [x, !t, y]\n").expect("it is YAML");
+    assert_eq!(read, serde_json::json!({"a": 1, "b": ["x", "y"]}));
 }
 
 #[test]

@@ -300,7 +300,11 @@ mod tests {
         check("{a/b,c}/{x,y}.yaml?", "");
         check("{../c,b}*", "b.yaml");
         check("a/b},c/*.yaml", "");
-        check("{a/b,c/*.yaml", "helm.valueFiles \"{a/b,c/*.yaml\": syntax error in pattern");
+        let broken = "{a/b,c/*.yaml";
+        check(
+            broken,
+            &format!("helm.valueFiles {broken:?} is no pattern: syntax error in pattern"),
+        );
     }
 
     #[test]

@@ -134,9 +134,10 @@ async fn redis_holds_what_readers_ask_for_and_losing_it_loses_nothing() {
     };
     let world = World::new();
     let address = server.address();
-    let flags = ["--redis", &address, "--redis-password", "hush"];
+    let flags = ["--redis", &address];
+    let secret = [("REDIS_PASSWORD", "hush")];
     let config = world.cluster.kubeconfig_path();
-    let mut product = world.spawn_product(&config, CONTROL_NAMESPACE, "data", &flags, &[]);
+    let mut product = world.spawn_product(&config, CONTROL_NAMESPACE, "data", &flags, &secret);
     let it = world.test("told").await;
     let repo = Repo::new();
     repo.commit(&[("app/m.yaml", &config_map("m", "color", "blue"))]);
