@@ -27,8 +27,8 @@ use crate::repo_server_role::CacheOptions;
 use crate::repositories;
 use crate::sources::InProcess;
 
-/// A pass with a comparison inside took more than the two megabytes of tokio's
-/// threads where the compiler does not optimise. Untouched pages cost nothing.
+/// An unoptimised build overflowed the two megabytes of tokio's threads in the middle
+/// of a sync; what takes them was not found yet. Untouched pages cost nothing.
 const STACK: usize = 16 << 20;
 const CONNECT_RETRY: Duration = Duration::from_secs(2);
 
