@@ -213,6 +213,9 @@ pub(crate) async fn look_back(
 ) {
     if there.is_local || seen.is_local {
         *seen = look(controller, app, &At::compared(app, Level::Polled)).await;
+    } else if app.operation.is_none() {
+        // What was deployed may be what the branch stands for by now.
+        *seen = look(controller, app, &At::compared(app, Level::Latest)).await;
     } else {
         look_again(controller, app, seen).await;
     }
