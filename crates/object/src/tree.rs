@@ -227,6 +227,16 @@ mod tests {
     }
 
     #[test]
+    fn a_number_of_many_digits_is_read_to_its_last_bit() {
+        for text in ["3.0130250538110733", "0.30000000000000004", "123456789.12345678901234567890"]
+        {
+            let read: Value = serde_json::from_str(text).expect("a number");
+            let exact: f64 = text.parse().expect("a number");
+            assert_eq!(read.as_f64().map(f64::to_bits), Some(exact.to_bits()), "{text}");
+        }
+    }
+
+    #[test]
     fn absent_and_mistyped_fields_read_as_absent() {
         let pod = object(json!({"apiVersion": "v1", "kind": "Pod", "metadata": "oops"}));
         assert_eq!(pod.name(), "");
