@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use cluster::{Client, Randomness};
-use controller::{HealBackoff, PollOptions, ReplicaOptions};
+use controller::{EventOptions, HealBackoff, MetricsOptions, PollOptions, ReplicaOptions};
 use jiff::SignedDuration;
 use settings::Params;
 
@@ -22,6 +22,23 @@ pub(crate) struct ControllerFlags {
     /// Up to how much is added to that at random; default: timeout.reconciliation.jitter in argocd-cm
     #[arg(long, env = "ARGOCD_RECONCILIATION_JITTER", value_parser = duration)]
     app_resync_jitter: Option<Duration>,
+    /// How often everything is looked at with nothing remembered; 0 never; default: timeout.hard.reconciliation in argocd-cm
+    #[arg(long, env = "ARGOCD_HARD_RECONCILIATION_TIMEOUT", value_parser = duration)]
+    app_hard_resync: Option<Duration>,
+    /// The reasons of events that are written, or none; default: all
+    #[arg(long, env = "ARGOCD_ENABLE_K8S_EVENT", value_delimiter = ',')]
+    enable_k8s_event: Vec<String>,
+    /// Keep the health of single objects in the status [default: controller.resource.health.persist]
+    #[arg(
+        long,
+        env = "ARGOCD_APPLICATION_CONTROLLER_PERSIST_RESOURCE_HEALTH",
+        num_args = 0..=1,
+        default_missing_value = "true"
+    )]
+    persist_resource_health: Option<bool>,
+    /// Accepted and without effect: one pass over an Application also operates on it
+    #[arg(long, env = "ARGOCD_APPLICATION_CONTROLLER_OPERATION_PROCESSORS", hide = true)]
+    operation_processors: Option<i64>,
     /// Seconds before the second attempt to heal the same drift [default: 2]
     #[arg(long, env = "ARGOCD_APPLICATION_CONTROLLER_SELF_HEAL_BACKOFF_TIMEOUT_SECONDS")]
     self_heal_backoff_timeout_seconds: Option<i64>,
@@ -43,6 +60,27 @@ pub(crate) struct ControllerFlags {
     /// Objects of one Application written at the same time [default: 20]
     #[arg(long, env = "ARGOCD_APPLICATION_CONTROLLER_KUBECTL_PARALLELISM_LIMIT")]
     kubectl_parallelism_limit: Option<i64>,
+    /// Labels of Applications that argocd_app_labels tells
+    #[arg(
+        long,
+        env = "ARGOCD_APPLICATION_CONTROLLER_METRICS_APPLICATION_LABELS",
+        value_delimiter = ','
+    )]
+    metrics_application_labels: Vec<String>,
+    /// Conditions that argocd_app_condition counts
+    #[arg(
+        long,
+        env = "ARGOCD_APPLICATION_CONTROLLER_METRICS_APPLICATION_CONDITIONS",
+        value_delimiter = ','
+    )]
+    metrics_application_conditions: Vec<String>,
+    /// Labels of clusters that argocd_cluster_labels tells
+    #[arg(
+        long,
+        env = "ARGOCD_APPLICATION_CONTROLLER_METRICS_CLUSTER_LABELS",
+        value_delimiter = ','
+    )]
+    metrics_cluster_labels: Vec<String>,
     /// legacy, round-robin or consistent-hashing: all three spread clusters evenly over replicas
     #[arg(long, env = "ARGOCD_CONTROLLER_SHARDING_ALGORITHM")]
     sharding_method: Option<String>,
@@ -106,8 +144,20 @@ impl ControllerFlags {
                 .ok()
                 .filter(|it| *it > 0)
                 .map(Duration::from_secs),
-            poll: PollOptions { every: self.app_resync, jitter: self.app_resync_jitter },
+            poll: PollOptions {
+                every: self.app_resync,
+                jitter: self.app_resync_jitter,
+                hard: self.app_hard_resync,
+            },
+            events: EventOptions::of(&self.enable_k8s_event),
+            keeps_health: self.persist_resource_health,
             replica,
+            metrics: MetricsOptions {
+                host: host_name(),
+                application_labels: self.metrics_application_labels.clone(),
+                application_conditions: self.metrics_application_conditions.clone(),
+                cluster_labels: self.metrics_cluster_labels.clone(),
+            },
             random: Randomness::of_this_process(),
         }
     }

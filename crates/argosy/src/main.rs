@@ -32,13 +32,17 @@ struct Command {
     role: Role,
 }
 
+// As in Argo CD, of a flag that is given twice the last one counts: charts append to what they have.
 #[derive(Subcommand)]
 enum Role {
     /// Run every role in this process, until Ctrl-C or SIGTERM
+    #[command(args_override_self = true)]
     Run(Box<run::Options>),
     /// Run the repo server alone: renders sources for Argo CD's controllers and ours
+    #[command(args_override_self = true)]
     RepoServer(Box<repo_server_role::Options>),
     /// Run one config management plugin beside a repo server, until Ctrl-C or SIGTERM
+    #[command(args_override_self = true)]
     CmpServer(cmp_server::Options),
     /// Evaluate one Jsonnet program for the process that started this one
     #[command(name = JSONNET, hide = true)]

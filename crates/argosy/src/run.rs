@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use api_server::make_default_project;
 use clap::{Args, ValueEnum};
 use cluster::{Access, Client, Cluster, Randomness};
-use controller::{Controller, Ports, Publishing};
+use controller::{Controller, Ports, Publishing, Traffic};
 use prometheus_client::registry::Registry;
 use repo_server::client::RepoClient;
 use repo_server::{JsonnetProgram, PluginOptions, RepoServer};
@@ -151,13 +151,14 @@ async fn start(options: Options) -> anyhow::Result<()> {
     let repo_server = if elsewhere.is_some() { None } else { Some(open()?) };
 
     let Some(client) = connect(&access, &shutdown).await else { return Ok(()) };
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(ProcessMetrics));
+    let client = client.heard_by(Traffic::register(&mut registry));
     let settings = SettingsStore::load(&client, &namespace).await;
     let settings = Arc::new(settings.context("could not read the settings")?);
     let watching = controller::Settings::of(&settings.current()).store_options(IN_CLUSTER_SERVER);
     let cluster = Cluster::start_with(client.clone(), watching).await?;
 
-    let mut registry = Registry::default();
-    registry.register_collector(Box::new(ProcessMetrics));
     let with = Joined { settings: &settings, client: &client, namespace: &namespace };
     let (sources, api_sources, take_over) = match (elsewhere, repo_server) {
         (Some(elsewhere), _) => with.elsewhere(elsewhere, options.checks_signatures()),

@@ -9,7 +9,8 @@ use http::{Method, StatusCode};
 use object::{GroupVersionKind, Object, ResourceKey};
 use std::sync::Arc;
 
-use crate::client::{APPLY_PATCH, Answer, Ask, Query, json_bytes, read_object};
+use crate::ask::{APPLY_PATCH, Answer, Ask, Query};
+use crate::client::{json_bytes, read_object};
 use crate::cluster::Cluster;
 use crate::kinds::ApiKind;
 use crate::refusal::{Disposition, Refusal, RequestError};

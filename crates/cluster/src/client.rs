@@ -7,35 +7,27 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
-use http_body_util::{BodyExt as _, Limited};
+use http::{HeaderValue, Method};
 use kube::client::Body;
 use object::Object;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::access::Access;
+use crate::ask::{Answer, Ask, JSON, JSON_PATCH, MERGE_PATCH, Query, STRATEGIC_PATCH, open, send};
 use crate::connection::{self, RequestConnections, WatchConnections};
 use crate::exec::Socket;
-use crate::kinds::{ApiKind, push_segment};
+use crate::kinds::ApiKind;
+use crate::page::Page;
 use crate::rate::{RateLimit, Turns};
 use crate::refusal::{Disposition, Refusal, RequestError};
+use crate::traffic::{Begun, Listener, Listeners};
 
 /// A connection that takes longer than this to open counts as refused.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A request that takes longer than this counts as lost. The API server itself gives up after 60 s.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(65);
-/// No answer may be larger. A page of 500 objects of 1 MiB each is beyond any etcd.
-const ANSWER_LIMIT: usize = 512 * 1024 * 1024;
 /// Objects per page of a list.
 pub(crate) const PAGE: usize = 500;
-
-const JSON: &str = "application/json";
-pub(crate) const APPLY_PATCH: &str = "application/apply-patch+yaml";
-const MERGE_PATCH: &str = "application/merge-patch+json";
-const JSON_PATCH: &str = "application/json-patch+json";
-const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 
 /// How the text of a patch is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +62,7 @@ pub struct Client {
     inner: Arc<Inner>,
     /// Somebody else whose rights our requests have.
     acts_as: Option<HeaderValue>,
+    listeners: Listeners,
 }
 
 #[derive(Debug)]
@@ -153,83 +146,6 @@ impl ConnectError {
     }
 }
 
-/// An answer that is not a refusal.
-pub(crate) struct Answer {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-}
-
-/// One request in the making.
-pub(crate) struct Ask<'a> {
-    pub(crate) method: Method,
-    pub(crate) path: String,
-    pub(crate) content_type: &'a str,
-    pub(crate) accept: &'a str,
-    pub(crate) etag: Option<&'a str>,
-    pub(crate) acts_as: Option<HeaderValue>,
-    pub(crate) body: Vec<u8>,
-}
-
-impl Ask<'_> {
-    pub(crate) fn get(path: String) -> Self {
-        Self {
-            method: Method::GET,
-            path,
-            content_type: JSON,
-            accept: JSON,
-            etag: None,
-            acts_as: None,
-            body: Vec::new(),
-        }
-    }
-
-    fn with_body(method: Method, path: String, content_type: &str, body: Vec<u8>) -> Ask<'_> {
-        Ask { method, content_type, body, ..Ask::get(path) }
-    }
-
-    pub(crate) fn patch(path: String, content_type: &str, body: Vec<u8>) -> Ask<'_> {
-        Self::with_body(Method::PATCH, path, content_type, body)
-    }
-
-    pub(crate) fn delete(path: String, body: Vec<u8>) -> Self {
-        Ask { method: Method::DELETE, body, ..Ask::get(path) }
-    }
-
-    /// Method and path, for messages. The query says nothing a reader needs.
-    fn shown(&self) -> String {
-        let path = self.path.split_once('?').map_or(self.path.as_str(), |(path, _)| path);
-        format!("{} {path}", self.method)
-    }
-
-    /// Does it not matter whether the server has done this, when it stops answering? A question
-    /// can be asked again, and so can a merge patch. Of other writes it would not be known
-    /// whether they were done, so their answer is waited for.
-    fn may_be_given_up(&self) -> bool {
-        self.method == Method::GET
-            || self.content_type == MERGE_PATCH
-            || self.path.contains("dryRun=All")
-    }
-
-    pub(crate) fn into_request(self) -> Result<Request<Body>, http::Error> {
-        let mut request = Request::builder()
-            .method(self.method)
-            .uri(self.path)
-            .header(header::ACCEPT, self.accept)
-            .header(header::USER_AGENT, concat!("argosy/", env!("CARGO_PKG_VERSION")));
-        if !self.body.is_empty() {
-            request = request.header(header::CONTENT_TYPE, self.content_type);
-        }
-        if let Some(etag) = self.etag {
-            request = request.header(header::IF_NONE_MATCH, etag);
-        }
-        if let Some(user) = self.acts_as {
-            request = request.header("Impersonate-User", user);
-        }
-        request.body(Body::from(self.body))
-    }
-}
-
 impl Client {
     /// Makes the connections and asks the server for its version.
     ///
@@ -260,7 +176,8 @@ impl Client {
         })?;
         // A gateway may hide the version; then we assume nothing about the server.
         let version = serde_json::from_slice(&answer.body).unwrap_or_default();
-        Ok(Self { inner: Arc::new(Inner { version, ..unversioned }), acts_as: None })
+        let inner = Arc::new(Inner { version, ..unversioned });
+        Ok(Self { inner, acts_as: None, listeners: Listeners::default() })
     }
 
     /// The same connections, with the rights of this user; none where the name cannot
@@ -268,7 +185,19 @@ impl Client {
     #[must_use]
     pub fn acting_as(&self, user: &str) -> Option<Self> {
         let acts_as = Some(HeaderValue::from_str(user).ok()?);
-        Some(Self { inner: Arc::clone(&self.inner), acts_as })
+        Some(Self { acts_as, ..self.clone() })
+    }
+
+    /// The same connections; of every request this listener hears, too.
+    #[must_use]
+    pub fn heard_by(&self, listener: Arc<dyn Listener>) -> Self {
+        Self { listeners: self.listeners.and(listener), ..self.clone() }
+    }
+
+    /// Whoever listens to `other` listens to this one.
+    #[must_use]
+    pub fn heard_as(self, other: &Self) -> Self {
+        Self { listeners: other.listeners.clone(), ..self }
     }
 
     /// The URL of the API server.
@@ -476,7 +405,10 @@ impl Client {
 
     /// Sends a request and returns once the answer begins.
     pub(crate) async fn stream(&self, ask: Ask<'_>) -> Result<http::Response<Body>, RequestError> {
-        open(&self.inner.requests.connection(), self.signed(ask)).await
+        let begun = self.listeners.begin(&ask);
+        let answer = open(&self.inner.requests.connection(), self.signed(ask)).await;
+        self.tell_opened(begun, &answer);
+        answer
     }
 
     /// Turns a connection of its own into a web socket.
@@ -501,9 +433,19 @@ impl Client {
     }
 
     pub(crate) async fn ask(&self, ask: Ask<'_>) -> Result<Answer, RequestError> {
+        let mut begun = self.listeners.begin(&ask);
         if let Some(turns) = &self.inner.turns {
             tokio::time::sleep(turns.next(Instant::now())).await;
+            begun.iter_mut().for_each(Begun::is_sent);
         }
+        let answer = self.exchange(ask).await;
+        if let Some(begun) = begun {
+            self.listeners.ended(begun, &self.inner.server, &answer);
+        }
+        answer
+    }
+
+    async fn exchange(&self, ask: Ask<'_>) -> Result<Answer, RequestError> {
         let (shown, may_be_given_up) = (ask.shown(), ask.may_be_given_up());
         let mut silences = self.inner.requests.silences();
         let connection = self.inner.requests.connection();
@@ -516,6 +458,28 @@ impl Client {
         }
     }
 
+    /// Opens a stream of events on a connection for watches.
+    pub(crate) async fn open_watch(
+        &self,
+        connection: &Connection,
+        ask: Ask<'_>,
+    ) -> Result<http::Response<Body>, RequestError> {
+        let begun = self.listeners.begin(&ask);
+        let answer = open(connection, ask).await;
+        self.tell_opened(begun, &answer);
+        answer
+    }
+
+    fn tell_opened(
+        &self,
+        begun: Option<Begun>,
+        answer: &Result<http::Response<Body>, RequestError>,
+    ) {
+        if let Some(begun) = begun {
+            self.listeners.opened(begun, &self.inner.server, answer);
+        }
+    }
+
     /// A watch found that the server does not answer any more.
     pub(crate) fn fell_silent(&self) {
         self.inner.requests.fell_silent();
@@ -524,61 +488,6 @@ impl Client {
     fn signed<'a>(&self, ask: Ask<'a>) -> Ask<'a> {
         Ask { acts_as: self.acts_as.clone(), ..ask }
     }
-}
-
-/// Sends a request and reads the whole answer; anything but success and "not modified" is an error.
-pub(crate) async fn send(
-    connection: &Connection,
-    ask: Ask<'_>,
-    limit: Duration,
-) -> Result<Answer, RequestError> {
-    let shown = ask.shown();
-    let exchange = async {
-        let response = open(connection, ask).await?;
-        let (parts, body) = response.into_parts();
-        let body = read_all(&shown, body).await?;
-        Ok(Answer { status: parts.status, headers: parts.headers, body })
-    };
-    match tokio::time::timeout(limit, exchange).await {
-        Ok(result) => result,
-        Err(_) => Err(RequestError::TimedOut { request: shown.clone(), limit }),
-    }
-}
-
-/// Sends a request and returns once the answer begins.
-pub(crate) async fn open(
-    connection: &Connection,
-    ask: Ask<'_>,
-) -> Result<http::Response<Body>, RequestError> {
-    let shown = ask.shown();
-    let request = ask.into_request().map_err(|source| RequestError::Unreadable {
-        request: shown.clone(),
-        source: source.into(),
-    })?;
-    let response = connection.0.send(request).await.map_err(|source| {
-        RequestError::Unreachable { request: shown.clone(), source: source.into() }
-    })?;
-    let status = response.status();
-    if status.is_success() || status == StatusCode::NOT_MODIFIED {
-        return Ok(response);
-    }
-    let retry_after = response.headers().get(header::RETRY_AFTER);
-    let retry_after = retry_after.and_then(|it| it.to_str().ok()?.parse().ok());
-    let body = read_all(&shown, response.into_body()).await?;
-    let source = Refusal::from_answer(status.as_u16(), &body, retry_after);
-    Err(RequestError::Refused { request: shown, source: Box::new(source) })
-}
-
-async fn read_all(shown: &str, body: Body) -> Result<Bytes, RequestError> {
-    let collected = Limited::new(body, ANSWER_LIMIT).collect().await;
-    collected.map(http_body_util::Collected::to_bytes).map_err(|source| {
-        let request = shown.to_owned();
-        if source.is::<http_body_util::LengthLimitError>() {
-            RequestError::Unreadable { request, source }
-        } else {
-            RequestError::Unreachable { request, source }
-        }
-    })
 }
 
 fn object_of(answer: &Answer, method: &str) -> Result<Object, RequestError> {
@@ -630,74 +539,6 @@ impl Selector {
     }
 }
 
-/// A URL that grows query parameters.
-pub(crate) struct Query {
-    pub(crate) url: String,
-    started: bool,
-}
-
-impl Query {
-    pub(crate) fn new(path: String) -> Self {
-        Self { url: path, started: false }
-    }
-
-    pub(crate) fn add(&mut self, name: &str, value: &str) {
-        self.url.push(if self.started { '&' } else { '?' });
-        self.started = true;
-        self.url.push_str(name);
-        self.url.push('=');
-        push_segment(&mut self.url, value);
-    }
-
-    pub(crate) fn selector(&mut self, selector: &Selector) {
-        if !selector.labels.is_empty() {
-            self.add("labelSelector", &selector.labels);
-        }
-        if !selector.fields.is_empty() {
-            self.add("fieldSelector", &selector.fields);
-        }
-    }
-}
-
-/// One page of a list, its items still as bytes.
-pub(crate) struct Page {
-    pub(crate) request: String,
-    pub(crate) items: Vec<Bytes>,
-    pub(crate) resource_version: String,
-    pub(crate) next: Option<String>,
-}
-
-#[derive(serde::Deserialize)]
-struct ListBody<'a> {
-    #[serde(default)]
-    metadata: ListMeta,
-    #[serde(borrow, default)]
-    items: Option<Vec<&'a RawValue>>,
-}
-
-#[derive(Default, serde::Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct ListMeta {
-    resource_version: String,
-    #[serde(rename = "continue")]
-    next: String,
-}
-
-impl Page {
-    fn read(request: String, body: &Bytes) -> Result<Self, RequestError> {
-        let list: ListBody<'_> = serde_json::from_slice(body).map_err(|source| {
-            RequestError::Unreadable { request: request.clone(), source: source.into() }
-        })?;
-        let items = list.items.unwrap_or_default();
-        Ok(Self {
-            request,
-            items: items.iter().map(|it| body.slice_ref(it.get().as_bytes())).collect(),
-            resource_version: list.metadata.resource_version,
-            next: Some(list.metadata.next).filter(|it| !it.is_empty()),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -708,26 +549,5 @@ mod tests {
         assert_eq!(minor("36").minor_number(), 36);
         assert_eq!(minor("27+").minor_number(), 27);
         assert_eq!(minor("").minor_number(), 0);
-    }
-
-    #[test]
-    fn query_values_are_escaped() {
-        let mut query = Query::new("/x".into());
-        query.selector(&Selector::labels("a in (b,c)"));
-        query.add("limit", "5");
-        assert_eq!(query.url, "/x?labelSelector=a%20in%20%28b%2Cc%29&limit=5");
-    }
-
-    #[test]
-    fn a_page_keeps_its_items_as_slices_and_knows_its_successor() {
-        let body = Bytes::from_static(
-            br#"{"kind":"PodList","metadata":{"resourceVersion":"7","continue":"t"},"items":[{"a":1},{"b":2}]}"#,
-        );
-        let page = Page::read("GET".into(), &body).expect("a list");
-        assert_eq!(page.items, [&br#"{"a":1}"#[..], &br#"{"b":2}"#[..]]);
-        assert_eq!((page.resource_version.as_str(), page.next.as_deref()), ("7", Some("t")));
-        let empty = Bytes::from_static(br#"{"metadata":{"resourceVersion":"7"},"items":null}"#);
-        let page = Page::read("GET".into(), &empty).expect("a list");
-        assert_eq!((page.items.len(), page.next), (0, None));
     }
 }

@@ -15,8 +15,9 @@ use tokio::sync::watch as signal;
 use tokio::task::AbortHandle;
 
 use crate::access::Access;
+use crate::ask::Ask;
 use crate::changes::{Change, Changes, Subscribers};
-use crate::client::{Ask, Client, ConnectError, ServerVersion};
+use crate::client::{Client, ConnectError, ServerVersion};
 use crate::discovery::{self, Discovered};
 use crate::exclusions::Exclusions;
 use crate::field_sets::{FieldSetWish, FieldSets};
@@ -25,6 +26,7 @@ use crate::refusal::RequestError;
 use crate::sighting::{Lens, Sighting, Tracking, compact_body};
 use crate::store::{Continuity, Known, Live, LiveObject, Store};
 use crate::supervisor::{Reach, Supervisor};
+use crate::traffic::{EventCounts, Listener};
 use crate::watch::backoff::Randomness;
 
 /// How a cluster is watched.
@@ -102,6 +104,7 @@ pub(crate) struct Shared {
     store: RwLock<Store>,
     discovered: RwLock<Arc<Discovered>>,
     subscribers: Subscribers,
+    pub(crate) events: EventCounts,
     /// Becomes true when every kind has been listed once, or has failed to be.
     settled: signal::Sender<bool>,
     /// Counts wishes to ask again what the server serves.
@@ -158,6 +161,7 @@ impl Cluster {
             store: RwLock::default(),
             discovered: RwLock::new(Arc::new(discovered.unwrap_or_default())),
             subscribers: Subscribers::new(),
+            events: EventCounts::default(),
             settled: signal::Sender::new(false),
             asked: signal::Sender::new(0),
             answered: signal::Sender::new(0),
@@ -183,6 +187,12 @@ impl Cluster {
     #[must_use]
     pub fn acting_as(&self, user: &str) -> Option<Self> {
         Some(Self { client: self.client.acting_as(user)?, ..self.clone() })
+    }
+
+    /// The same cluster; of every request of this clone the listener hears, too.
+    #[must_use]
+    pub fn heard_by(&self, listener: Arc<dyn Listener>) -> Self {
+        Self { client: self.client.heard_by(listener), ..self.clone() }
     }
 
     /// What the API server serves, as last heard.
@@ -285,6 +295,12 @@ impl Cluster {
             objects: self.object_count(),
             listed_ago: verified_for.max(),
         }
+    }
+
+    /// How many events the watches have told so far, by kind.
+    #[must_use]
+    pub fn events(&self) -> Vec<(GroupKind, u64)> {
+        self.shared.events.all()
     }
 
     /// All changes from now on; see [`Changes`].

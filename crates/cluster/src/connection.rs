@@ -22,7 +22,8 @@ use tokio::sync::watch;
 use tower::{BoxError, Service, ServiceBuilder};
 
 use crate::access::Access;
-use crate::client::{Ask, CONNECT_TIMEOUT, Connection, open};
+use crate::ask::{Ask, open};
+use crate::client::{CONNECT_TIMEOUT, Connection};
 use crate::listened::{LastHeard, Listened};
 use crate::proxy::{self, Transport};
 use crate::refusal::RequestError;

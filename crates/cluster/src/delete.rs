@@ -3,7 +3,8 @@
 use object::ResourceKey;
 use serde_json::{Value, json};
 
-use crate::client::{Ask, json_bytes};
+use crate::ask::Ask;
+use crate::client::json_bytes;
 use crate::cluster::Cluster;
 use crate::refusal::{Disposition, RequestError};
 

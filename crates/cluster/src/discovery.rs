@@ -11,7 +11,8 @@ use futures::stream::{self, StreamExt as _};
 use http::StatusCode;
 use serde::Deserialize;
 
-use crate::client::{Ask, Client};
+use crate::ask::Ask;
+use crate::client::Client;
 use crate::kinds::{ApiKind, Kinds};
 use crate::refusal::RequestError;
 

@@ -10,7 +10,8 @@ use object::GroupVersionKind;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
 
-use crate::client::{Ask, Client, Query};
+use crate::ask::{Ask, Query};
+use crate::client::Client;
 use crate::kinds::ApiKind;
 use crate::refusal::{Refusal, RequestError};
 

@@ -10,6 +10,7 @@
 
 mod access;
 mod apply;
+mod ask;
 mod changes;
 mod client;
 mod cluster;
@@ -24,6 +25,7 @@ mod listened;
 mod logs;
 #[doc(hidden)]
 pub mod measure;
+mod page;
 mod proxy;
 mod rate;
 mod refusal;
@@ -31,6 +33,7 @@ mod served;
 mod sighting;
 mod store;
 mod supervisor;
+mod traffic;
 mod watch;
 mod write;
 
@@ -48,6 +51,7 @@ pub use logs::LogOptions;
 pub use refusal::{Disposition, Refusal, RefusalCause, RefusalDetails, RequestError};
 pub use sighting::{Tagged, Tracking};
 pub use store::{Continuity, Known, Live, LiveObject, Unverified};
+pub use traffic::{Exchange, Listener, Target};
 pub use watch::backoff::Randomness;
 pub use watch::{Scope, WatchEvent};
 pub use write::{Way, WriteOptions, Written};

@@ -5,7 +5,8 @@ use futures::stream::{self, BoxStream, StreamExt as _};
 use http_body_util::BodyExt as _;
 use object::GroupVersionKind;
 
-use crate::client::{Ask, Client, Query};
+use crate::ask::{Ask, Query};
+use crate::client::Client;
 use crate::kinds::ApiKind;
 use crate::refusal::RequestError;
 

@@ -80,6 +80,12 @@ impl RequestError {
         }
     }
 
+    /// The status that the server answered with, if it did.
+    #[must_use]
+    pub fn code(&self) -> Option<u16> {
+        self.refusal().map(|it| it.code)
+    }
+
     /// Did the server say that there is no such thing?
     #[must_use]
     pub fn is_not_found(&self) -> bool {

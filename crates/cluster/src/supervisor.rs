@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use std::time::Instant as StdInstant;
 
@@ -24,14 +25,10 @@ use crate::sighting::Sighting;
 use crate::store::WatchId;
 use crate::watch::{RawEvent, Scope, Watch};
 
-/// After a change of CRDs or APIServices the server needs a moment to serve what they say.
-/// Each look costs it a comparison of hashes.
-const LOOKS: [Duration; 4] = [
-    Duration::ZERO,
-    Duration::from_millis(150),
-    Duration::from_millis(600),
-    Duration::from_secs(3),
-];
+/// After a change of CRDs or APIServices the server needs a moment to serve what they say:
+/// besides the look at once, these follow. Each costs it a comparison of hashes.
+const LOOKS_AFTER: [Duration; 3] =
+    [Duration::from_millis(150), Duration::from_millis(600), Duration::from_secs(3)];
 /// A look without any reason.
 const LOOK_ANYWAY: Duration = Duration::from_secs(60);
 
@@ -57,6 +54,23 @@ struct Running {
     task: AbortHandle,
 }
 
+/// When to look again. Every reason to look begins anew: of several changes in a
+/// row the last one, too, has all the looks that follow a change.
+struct Looks {
+    reason: Instant,
+    ahead: std::array::IntoIter<Duration, 3>,
+}
+
+impl Looks {
+    fn after(reason: Instant) -> Self {
+        Self { reason, ahead: LOOKS_AFTER.into_iter() }
+    }
+
+    fn next(&mut self, now: Instant) -> Instant {
+        self.ahead.next().map_or(now + LOOK_ANYWAY, |after| self.reason + after)
+    }
+}
+
 impl Supervisor {
     pub(crate) fn new(shared: Arc<Shared>, reach: Reach, exclusions: Exclusions) -> Self {
         Self { shared, reach, exclusions, watches: BTreeMap::new(), tasks: JoinSet::new() }
@@ -65,19 +79,16 @@ impl Supervisor {
     /// Looks for kinds until it is dropped.
     pub(crate) async fn run(mut self) {
         let mut asked = self.shared.asked.subscribe();
+        let mut looks = Looks::after(Instant::now());
         loop {
-            // Nobody else sends on our own channel's behalf: an error cannot happen while we hold it.
-            drop(tokio::time::timeout(LOOK_ANYWAY, asked.changed()).await);
-            let begin = Instant::now();
-            for look in LOOKS {
-                tokio::select! {
-                    () = tokio::time::sleep_until(begin + look) => {}
-                    _ = asked.changed() => {}
-                }
-                let number = *asked.borrow_and_update();
-                self.look().await;
-                self.shared.answered.send_replace(number);
+            tokio::select! {
+                () = tokio::time::sleep_until(looks.next(Instant::now())) => {}
+                // Nobody else sends on our own channel's behalf: an error cannot happen while we hold it.
+                _ = asked.changed() => looks = Looks::after(Instant::now()),
             }
+            let number = *asked.borrow_and_update();
+            self.look().await;
+            self.shared.answered.send_replace(number);
         }
     }
 
@@ -125,7 +136,8 @@ impl Supervisor {
             vec![Change::Kind { kind: place.0.clone() }]
         });
         let id = id.expect("the store was asked just now");
-        let feed = Feed { shared: Arc::clone(&self.shared), kind: Arc::clone(&kind), id };
+        let events = self.shared.events.of(&place.0);
+        let feed = Feed { shared: Arc::clone(&self.shared), kind: Arc::clone(&kind), id, events };
         let task = self.tasks.spawn(feed.run(place.1.clone()));
         self.watches.insert(place, Running { kind, id, task });
     }
@@ -156,6 +168,7 @@ struct Feed {
     shared: Arc<Shared>,
     kind: Arc<ApiKind>,
     id: WatchId,
+    events: Arc<AtomicU64>,
 }
 
 impl Feed {
@@ -235,6 +248,7 @@ impl Feed {
     }
 
     fn read(&self, bytes: &[u8]) -> Option<Sighting> {
+        self.events.fetch_add(1, Ordering::Relaxed);
         match Sighting::read(&self.kind, bytes, &self.shared.lens) {
             Ok(seen) => Some(seen),
             Err(error) => {
@@ -281,5 +295,24 @@ impl Feed {
         if tells_of_kinds {
             self.shared.want_kinds();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_to_look_has_all_its_looks_however_shortly_it_follows_another() {
+        let first = Instant::now();
+        let mut looks = Looks::after(first);
+        assert_eq!(looks.next(first), first + LOOKS_AFTER[0]);
+        assert_eq!(looks.next(first), first + LOOKS_AFTER[1]);
+
+        let second = first + Duration::from_millis(200);
+        let mut looks = Looks::after(second);
+        let ahead: Vec<Instant> = (0..4).map(|_| looks.next(second)).collect();
+        assert_eq!(ahead[..3], LOOKS_AFTER.map(|after| second + after));
+        assert_eq!(ahead[3], second + LOOK_ANYWAY);
     }
 }

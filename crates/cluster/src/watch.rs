@@ -24,7 +24,8 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use crate::client::{Ask, Client, PAGE, Query, Selector, open};
+use crate::ask::{Ask, Query};
+use crate::client::{Client, PAGE, Selector};
 use crate::connection::Lease;
 use crate::kinds::ApiKind;
 use crate::refusal::{Disposition, Refusal, RequestError, in_one_line};
@@ -396,7 +397,7 @@ impl Watch {
             }
         }
         let lease = self.client.watches().lease().map_err(Doubt::Connection)?;
-        let opening = open(&lease.connection, Ask::get(query.url));
+        let opening = self.client.open_watch(&lease.connection, Ask::get(query.url));
         let response = match tokio::time::timeout(SILENCE_LIMIT, opening).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(Doubt::from_opening(error, version.is_none())),

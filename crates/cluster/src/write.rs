@@ -16,7 +16,8 @@ use object::{Object, ResourceKey};
 use serde_json::Value;
 
 use crate::apply::{ApplyError, ApplyOptions, Effect, Validation, placed};
-use crate::client::{Ask, Query, json_bytes, read_object};
+use crate::ask::{Ask, Query};
+use crate::client::{json_bytes, read_object};
 use crate::cluster::Cluster;
 use crate::kinds::ApiKind;
 use crate::refusal::RequestError;

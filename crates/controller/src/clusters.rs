@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use api::names::IN_CLUSTER_SERVER;
-use cluster::{Cluster, StoreOptions};
+use cluster::{Client, Cluster, StoreOptions};
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use settings::clusters::ClusterSettings;
@@ -134,7 +134,12 @@ async fn connection(controller: &Controller, cluster: &ClusterSettings) -> Resul
         Cluster::start_with(controller.control_plane.clone(), options).await
     } else {
         let access = cluster.access().await.map_err(|it| runtime::Chain(&it).to_string())?;
-        Cluster::start(&access, options).await
+        match Client::connect(&access).await {
+            Ok(client) => {
+                Cluster::start_with(client.heard_as(&controller.control_plane), options).await
+            }
+            Err(error) => Err(error),
+        }
     };
     started.map_err(|error| runtime::Chain(&error).to_string())
 }

@@ -51,12 +51,15 @@ pub(crate) struct Registered {
     pub(crate) connection: Result<Cluster, String>,
 }
 
+/// The address of a cluster that is there from now on, and its changes.
+pub(crate) type Arrival = (String, Changes);
+
 /// All clusters that are registered.
 #[derive(Debug)]
 pub(crate) struct Destinations {
     known: RwLock<BTreeMap<String, Registered>>,
-    arrivals: mpsc::UnboundedSender<Changes>,
-    arrived: Mutex<Option<mpsc::UnboundedReceiver<Changes>>>,
+    arrivals: mpsc::UnboundedSender<Arrival>,
+    arrived: Mutex<Option<mpsc::UnboundedReceiver<Arrival>>>,
 }
 
 impl Destinations {
@@ -77,7 +80,7 @@ impl Destinations {
     pub(crate) fn put(&self, registered: Registered) {
         if let Ok(cluster) = &registered.connection {
             // Nobody listens any more: we are shutting down.
-            self.arrivals.send(cluster.changes()).ok();
+            self.arrivals.send((registered.server.clone(), cluster.changes())).ok();
         }
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.insert(registered.server.clone(), registered);
@@ -88,7 +91,7 @@ impl Destinations {
     }
 
     /// The changes of each cluster as it arrives; only the first who asks gets them.
-    pub(crate) fn arrivals(&self) -> Option<mpsc::UnboundedReceiver<Changes>> {
+    pub(crate) fn arrivals(&self) -> Option<mpsc::UnboundedReceiver<Arrival>> {
         self.arrived.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 

@@ -28,22 +28,54 @@ pub(crate) struct Note {
     message: String,
 }
 
+/// Which events are written (`--enable-k8s-event`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum EventOptions {
+    /// All of them.
+    #[default]
+    All,
+    /// Those with one of these reasons.
+    Only(Vec<String>),
+}
+
+impl EventOptions {
+    /// Reads the list of reasons that Argo CD takes; `none` in it is no event at all.
+    #[must_use]
+    pub fn of(reasons: &[String]) -> Self {
+        if reasons.iter().any(|it| it == "none") {
+            return Self::Only(Vec::new());
+        }
+        if reasons.is_empty() { Self::All } else { Self::Only(reasons.to_vec()) }
+    }
+
+    fn has(&self, reason: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(reasons) => reasons.iter().any(|it| it == reason),
+        }
+    }
+}
+
 /// The way to the API server.
 pub(crate) struct Events {
+    wanted: EventOptions,
     sender: mpsc::Sender<Object>,
     receiver: Mutex<Option<mpsc::Receiver<Object>>>,
 }
 
 impl Events {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(wanted: EventOptions) -> Self {
         let (sender, receiver) = mpsc::channel(WAITING);
-        Self { sender, receiver: Mutex::new(Some(receiver)) }
+        Self { wanted, sender, receiver: Mutex::new(Some(receiver)) }
     }
 
     /// Tells what changed from one state of an Application to the next.
     pub(crate) fn tell(&self, before: &Application, after: &Application, now: Timestamp) {
         for (index, note) in between(before, after).into_iter().enumerate() {
             tracing::info!(app = %after.key(), reason = note.reason, "{}", note.message);
+            if !self.wanted.has(note.reason) {
+                continue;
+            }
             // The time is part of an event's name, and names are used once.
             let moment = now + SignedDuration::from_nanos(i64::try_from(index).unwrap_or(0));
             if self.sender.try_send(event(after, &note, moment)).is_err() {

@@ -55,7 +55,9 @@ use tokio::sync::watch as signal;
 pub use crate::settings::Settings;
 pub use destinations::{Destination, DestinationError};
 pub use engine::{Explanation, HealBackoff};
+pub use events::EventOptions;
 pub use leases::{ReplicaOptions, are_in_use as leases_are_in_use};
+pub use metrics::{MetricsOptions, Traffic};
 pub use poll::PollOptions;
 pub use ports::{Freshness, RefSource, RenderRequest, Rendered, SourceError, Sources};
 pub use publish::Publishing;
@@ -69,7 +71,7 @@ use grace::Grace;
 use healths::Healths;
 use leases::Membership;
 use level::Level;
-use metrics::Metrics;
+use metrics::{Asked, Metrics};
 use projects::{Permit, Projects};
 use publish::Publisher;
 use status_writer::StatusWriter;
@@ -96,6 +98,12 @@ pub struct Options {
     pub poll: PollOptions,
     /// How the clusters are divided among replicas; none who runs alone.
     pub replica: Option<ReplicaOptions>,
+    /// Keep the health of single objects in the status; none: as the settings say.
+    pub keeps_health: Option<bool>,
+    /// Which events are written.
+    pub events: EventOptions,
+    /// What the metrics tell beyond the usual.
+    pub metrics: MetricsOptions,
     /// The source of jitter.
     pub random: Randomness,
 }
@@ -155,10 +163,14 @@ impl Controller {
             ),
             metrics: Metrics::register(
                 registry,
-                Arc::clone(&apps),
-                queue.clone(),
-                Arc::clone(&destinations),
-                Arc::clone(&tenure),
+                &options.metrics,
+                Asked {
+                    apps: Arc::clone(&apps),
+                    queue: queue.clone(),
+                    destinations: Arc::clone(&destinations),
+                    tenure: Arc::clone(&tenure),
+                    settings: Arc::clone(&settings),
+                },
             ),
             tenure,
             membership: Membership::default(),
@@ -171,7 +183,7 @@ impl Controller {
             grace: Grace::default(),
             healths: Healths::default(),
             publisher: Publisher::new(publishing),
-            events: Events::new(),
+            events: Events::new(options.events.clone()),
             last_poll: RwLock::new(Instant::now()),
             options,
             sources,
@@ -193,6 +205,7 @@ impl Controller {
             shutdown.or_end(leases::take_part(self)),
             self.publisher.run(self, shutdown),
             poll::poll(self, shutdown),
+            poll::look_hard(self, shutdown),
             self.work(shutdown),
         );
         leases::leave(self).await;

@@ -80,6 +80,12 @@ impl Seen {
         !self.findings.iter().any(|finding| finding.concern.forbids_syncs())
     }
 
+    /// Does an object differ from git in a way that counts?
+    pub(crate) fn is_out_of_sync(&self) -> bool {
+        let mut items = self.comparison.iter().flat_map(|it| it.items.values());
+        items.any(engine::Compared::counts_as_out_of_sync)
+    }
+
     /// The objects that an operation names; none when it is about all.
     pub(crate) fn selection(
         &self,
@@ -160,7 +166,8 @@ pub(crate) async fn look(controller: &Controller, app: &Application, at: &At) ->
     match controller.permit(app, &destination) {
         Ok(permit) => {
             let impersonation = seen.settings.impersonation;
-            seen.writer = acting(impersonation, &permit.project, app, &destination);
+            let writer = acting(impersonation, &permit.project, app, &destination);
+            seen.writer = writer.map(|it| it.heard_by(controller.metrics.requests_for(app)));
             seen.permit = Some(permit);
         }
         Err(findings) => {

@@ -1,56 +1,57 @@
 //! The controller's metrics, under Argo CD's names so that dashboards work.
+//!
+//! What is a state ([`apps`], [`clusters`]) is read when somebody looks; what is
+//! an event is counted where it happens ([`counts`], [`requests`]).
 
-use std::fmt;
+mod apps;
+mod clusters;
+mod counts;
+mod requests;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use api::{AppKey, Application, OperationState};
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric as _};
-use prometheus_client::metrics::MetricType;
+use cluster::Listener;
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use runtime::Queue;
 
 use crate::apps::Apps;
-use crate::destinations::{Destinations, Registered};
+use crate::destinations::Destinations;
 use crate::level::Level;
 use crate::tenure::Tenure;
 
+pub use requests::Traffic;
+
+use counts::{Counts, CountsOf};
+
+/// What is told beyond the usual.
+#[derive(Clone, Debug, Default)]
+pub struct MetricsOptions {
+    /// The host's name, which is the pod's.
+    pub host: String,
+    /// Labels of Applications that `argocd_app_labels` tells (`--metrics-application-labels`).
+    pub application_labels: Vec<String>,
+    /// Conditions that `argocd_app_condition` counts (`--metrics-application-conditions`).
+    pub application_conditions: Vec<String>,
+    /// Labels of clusters that `argocd_cluster_labels` tells (`--metrics-cluster-labels`).
+    pub cluster_labels: Vec<String>,
+}
+
 pub(crate) struct Metrics {
     reconcile: Family<ReconcileLabels, Histogram, fn() -> Histogram>,
-    syncs: Family<SyncLabels, Counter>,
-    sync_seconds: Family<DestinationLabels, Counter<f64, AtomicU64>>,
-    orphans: Family<AppLabels, Gauge>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct AppLabels {
-    namespace: String,
-    name: String,
-    project: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct DestinationLabels {
-    namespace: String,
-    name: String,
-    project: String,
-    dest_server: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct SyncLabels {
-    namespace: String,
-    name: String,
-    project: String,
-    dest_server: String,
-    phase: String,
-    dry_run: String,
+    event_seconds: Family<ServerLabels, Histogram, fn() -> Histogram>,
+    events_in_batch: Family<ServerLabels, Gauge>,
+    writes: Family<WriteLabels, Counter>,
+    writes_under_way: Family<WriteLabels, Gauge>,
+    host: String,
+    counts: Arc<Counts>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -59,75 +60,108 @@ struct ReconcileLabels {
     dest_server: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ServerLabels {
+    server: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WriteLabels {
+    hostname: String,
+    command: String,
+}
+
+/// Whom the metrics ask.
+pub(crate) struct Asked {
+    pub(crate) apps: Arc<Apps>,
+    pub(crate) queue: Queue<AppKey, Level>,
+    pub(crate) destinations: Arc<Destinations>,
+    pub(crate) tenure: Arc<Tenure>,
+    pub(crate) settings: Arc<::settings::SettingsStore>,
+}
+
 impl Metrics {
     pub(crate) fn register(
         registry: &mut Registry,
-        apps: Arc<Apps>,
-        queue: Queue<AppKey, Level>,
-        destinations: Arc<Destinations>,
-        tenure: Arc<Tenure>,
+        options: &MetricsOptions,
+        asked: Asked,
     ) -> Self {
-        let buckets: fn() -> Histogram = || Histogram::new([0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0]);
-        let reconcile = Family::new_with_constructor(buckets);
+        let seconds: fn() -> Histogram = || Histogram::new([0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0]);
+        let it = Self {
+            reconcile: Family::new_with_constructor(seconds),
+            event_seconds: Family::new_with_constructor(seconds),
+            events_in_batch: Family::default(),
+            writes: Family::default(),
+            writes_under_way: Family::default(),
+            host: options.host.clone(),
+            counts: Arc::default(),
+        };
         registry.register(
             "argocd_app_reconcile",
             "Application reconciliation performance in seconds",
-            reconcile.clone(),
+            it.reconcile.clone(),
+        );
+        registry.register(
+            "argocd_resource_events_processing",
+            "Time to process resource events in seconds",
+            it.event_seconds.clone(),
+        );
+        registry.register(
+            "argocd_resource_events_processed_in_batch",
+            "Number of resource events processed in batch",
+            it.events_in_batch.clone(),
         );
         // The endpoint's format adds `_total` to the name of a counter.
-        let syncs = Family::default();
-        registry.register("argocd_app_sync", "Number of application syncs", syncs.clone());
-        let sync_seconds = Family::default();
         registry.register(
-            "argocd_app_sync_duration_seconds",
-            "Application sync performance in seconds total",
-            sync_seconds.clone(),
+            "argocd_kubectl_exec",
+            "Number of writes as kubectl does them",
+            it.writes.clone(),
         );
-        let orphans = Family::default();
         registry.register(
-            "argocd_app_orphaned_resources_count",
-            "Number of orphaned resources per application",
-            orphans.clone(),
+            "argocd_kubectl_exec_pending",
+            "Number of such writes under way",
+            it.writes_under_way.clone(),
         );
-        let ours = Ours { destinations: Arc::clone(&destinations), tenure };
-        registry.register_collector(Box::new(AppInfo(apps, ours)));
-        queue.register("app_reconciliation_queue", registry);
-        registry.register_collector(Box::new(ClusterInfo(destinations)));
-        Self { reconcile, syncs, sync_seconds, orphans }
+        registry.register_collector(Box::new(CountsOf(Arc::clone(&it.counts))));
+        asked.queue.register("app_reconciliation_queue", registry);
+        registry.register_collector(Box::new(clusters::ClusterInfo {
+            destinations: Arc::clone(&asked.destinations),
+            settings: asked.settings,
+            labels: options.cluster_labels.clone(),
+        }));
+        registry.register_collector(Box::new(apps::AppInfo {
+            apps: asked.apps,
+            destinations: asked.destinations,
+            tenure: asked.tenure,
+            labels: options.application_labels.clone(),
+            conditions: options.application_conditions.clone(),
+        }));
+        it
     }
 
     /// Counts an operation that has ended.
     pub(crate) fn synced(&self, app: &Application, dest_server: &str, state: &OperationState) {
-        let AppLabels { namespace, name, project } = AppLabels::of(app);
-        let is_dry = state.operation.sync.as_ref().is_some_and(|it| it.dry_run);
-        let labels = SyncLabels {
-            namespace: namespace.clone(),
-            name: name.clone(),
-            project: project.clone(),
-            dest_server: dest_server.to_owned(),
-            phase: state.phase.clone(),
-            dry_run: is_dry.to_string(),
-        };
-        self.syncs.get_or_create(&labels).inc();
-        let ended = state.finished_at.and_then(api::Time::timestamp);
-        if let (Some(began), Some(ended)) = (state.started_at.timestamp(), ended) {
-            let labels =
-                DestinationLabels { namespace, name, project, dest_server: dest_server.to_owned() };
-            let seconds = ended.duration_since(began).as_secs_f64();
-            self.sync_seconds.get_or_create(&labels).inc_by(seconds.max(0.0));
-        }
+        self.counts.synced(app, dest_server, state);
     }
 
     /// Notes how many orphans an Application has; none if nobody looks after them.
     pub(crate) fn orphans(&self, app: &Application, count: Option<usize>) {
-        let labels = AppLabels::of(app);
-        match count {
-            Some(count) => {
-                let count = i64::try_from(count).unwrap_or(i64::MAX);
-                self.orphans.get_or_create(&labels).set(count);
-            }
-            None => drop(self.orphans.remove(&labels)),
-        }
+        self.counts.orphans(app, count);
+    }
+
+    /// Whoever counts the requests that are made for an Application.
+    pub(crate) fn requests_for(&self, app: &Application) -> Arc<dyn Listener> {
+        Arc::new(self.counts.requests_for(app))
+    }
+
+    /// An Application is gone, and so is what was counted for it.
+    pub(crate) fn forget(&self, app: &AppKey) {
+        self.counts.forget(app);
+    }
+
+    /// Only these Applications are there.
+    pub(crate) fn retain(&self, listed: &BTreeSet<AppKey>) {
+        self.counts.retain(listed);
     }
 
     pub(crate) fn passed(&self, key: &AppKey, dest_server: &str, took: Duration) {
@@ -137,181 +171,47 @@ impl Metrics {
         };
         self.reconcile.get_or_create(&labels).observe(took.as_secs_f64());
     }
-}
 
-impl AppLabels {
-    fn of(app: &Application) -> Self {
-        Self {
-            namespace: app.metadata.namespace.clone(),
-            name: app.metadata.name.clone(),
-            project: app.spec.project_name().to_owned(),
-        }
+    /// A batch of changes of one cluster was passed on.
+    pub(crate) fn passed_on(&self, server: &str, changes: usize, took: Duration) {
+        let labels = ServerLabels { server: server.to_owned() };
+        self.event_seconds.get_or_create(&labels).observe(took.as_secs_f64());
+        let changes = i64::try_from(changes).unwrap_or(i64::MAX);
+        self.events_in_batch.get_or_create(&labels).set(changes);
+    }
+
+    /// Counts a write from its begin to its end.
+    pub(crate) async fn writing<T>(&self, command: &str, write: impl Future<Output = T>) -> T {
+        let labels = WriteLabels { hostname: self.host.clone(), command: command.to_owned() };
+        self.writes.get_or_create(&labels).inc();
+        let under_way = UnderWay(self.writes_under_way.get_or_create_owned(&labels));
+        under_way.0.inc();
+        write.await
     }
 }
 
-/// `argocd_cluster_…`: read when somebody looks.
-struct ClusterInfo(Arc<Destinations>);
+/// Counts down however a write ends: a pass may be cut off.
+struct UnderWay(Gauge);
 
-impl fmt::Debug for ClusterInfo {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ClusterInfo")
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.dec();
     }
 }
 
-impl Collector for ClusterInfo {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let clusters: Vec<Sight> = self.0.registered().into_iter().map(Sight::of).collect();
-        let mut gauge = |name, help, labels: fn(&Sight) -> Vec<Label>, value: fn(&Sight) -> i64| {
-            let mut series = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-            for sight in &clusters {
-                let labels = labels(sight);
-                ConstGauge::new(value(sight)).encode(series.encode_family(&labels)?)?;
-            }
-            Ok(())
-        };
-        gauge("argocd_cluster_info", "Information about cluster", Sight::all_labels, |_| 1)?;
-        gauge(
-            "argocd_cluster_connection_status",
-            "The k8s cluster current connection status",
-            Sight::version_labels,
-            |it| it.is_reached.into(),
-        )?;
-        gauge(
-            "argocd_cluster_api_resource_objects",
-            "Number of k8s resource objects in the cache",
-            Sight::server_label,
-            |it| it.objects,
-        )?;
-        gauge(
-            "argocd_cluster_api_resources",
-            "Number of monitored kubernetes API resources",
-            Sight::server_label,
-            |it| it.kinds,
-        )?;
-        gauge(
-            "argocd_cluster_cache_age_seconds",
-            "Cluster cache age in seconds",
-            Sight::server_label,
-            |it| it.age_in_seconds,
-        )
-    }
+/// The name of a metric's label for the label of an object.
+fn label_name(label: &str) -> String {
+    let valid = |it: char| if it.is_ascii_alphanumeric() || it == '_' { it } else { '_' };
+    format!("label_{}", label.chars().map(valid).collect::<String>())
 }
 
-type Label = (&'static str, String);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// What the metrics say of one cluster.
-struct Sight {
-    server: String,
-    name: String,
-    version: String,
-    is_reached: bool,
-    objects: i64,
-    kinds: i64,
-    /// Less than nothing when there is no cache.
-    age_in_seconds: i64,
-}
-
-impl Sight {
-    fn of(registered: Registered) -> Self {
-        let Registered { server, name, connection, .. } = registered;
-        let health = connection.ok().map(|it| it.health());
-        let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-        let age = health.as_ref().and_then(|it| it.listed_ago);
-        Self {
-            server,
-            name,
-            version: health.as_ref().map(|it| it.version.git_version.clone()).unwrap_or_default(),
-            is_reached: health.as_ref().is_some_and(|it| it.is_reached),
-            objects: health.as_ref().map_or(0, |it| count(it.objects)),
-            kinds: health.as_ref().map_or(0, |it| count(it.kinds)),
-            age_in_seconds: age.and_then(|it| i64::try_from(it.as_secs()).ok()).unwrap_or(-1),
-        }
-    }
-
-    fn server_label(&self) -> Vec<Label> {
-        vec![("server", self.server.clone())]
-    }
-
-    fn version_labels(&self) -> Vec<Label> {
-        vec![("server", self.server.clone()), ("k8s_version", self.version.clone())]
-    }
-
-    fn all_labels(&self) -> Vec<Label> {
-        let mut labels = self.version_labels();
-        labels.push(("name", self.name.clone()));
-        labels
-    }
-}
-
-/// `argocd_app_info`: one series an Application, read when somebody looks.
-struct AppInfo(Arc<Apps>, Ours);
-
-/// Which Applications this replica tells about: sums over replicas count each once.
-struct Ours {
-    destinations: Arc<Destinations>,
-    tenure: Arc<Tenure>,
-}
-
-impl Ours {
-    fn has(&self, app: &Application) -> bool {
-        !self.tenure.is_shared()
-            || self.tenure.has(&self.destinations.keeper_of(&app.spec.destination))
-    }
-}
-
-impl fmt::Debug for AppInfo {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AppInfo")
-    }
-}
-
-impl Collector for AppInfo {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut series = encoder.encode_descriptor(
-            "argocd_app_info",
-            "Information about application",
-            None,
-            MetricType::Gauge,
-        )?;
-        for app in self.0.all().into_iter().filter(|it| self.1.has(it)) {
-            let labels = app_labels(&app);
-            ConstGauge::new(1_i64).encode(series.encode_family(&labels)?)?;
-        }
-        Ok(())
-    }
-}
-
-fn app_labels(app: &Application) -> [(&'static str, String); 10] {
-    let repo = app.sources().first().map(|it| it.repo_url.clone()).unwrap_or_default();
-    let or_unknown =
-        |text: &str| if text.is_empty() { "Unknown".to_owned() } else { text.to_owned() };
-    [
-        ("namespace", app.metadata.namespace.clone()),
-        ("name", app.metadata.name.clone()),
-        ("project", app.spec.project_name().to_owned()),
-        ("autosync_enabled", engine::decide::automated(app).is_some().to_string()),
-        ("repo", repo),
-        ("dest_server", dest_server(app)),
-        ("dest_namespace", app.spec.destination.namespace.clone()),
-        ("sync_status", or_unknown(&app.status.sync.status)),
-        ("health_status", or_unknown(&app.status.health.status)),
-        ("operation", operation(app).to_owned()),
-    ]
-}
-
-fn dest_server(app: &Application) -> String {
-    match app.spec.destination.server.trim_end_matches('/') {
-        "" => api::names::IN_CLUSTER_SERVER.into(),
-        server => server.into(),
-    }
-}
-
-fn operation(app: &Application) -> &'static str {
-    if app.metadata.deletion_timestamp.is_some() {
-        "delete"
-    } else if app.operation.as_ref().is_some_and(|it| it.sync.is_some()) {
-        "sync"
-    } else {
-        ""
+    #[test]
+    fn a_label_becomes_the_name_of_a_metrics_label() {
+        assert_eq!(label_name("team.example/name"), "label_team_example_name");
+        assert_eq!(label_name("tier"), "label_tier");
     }
 }

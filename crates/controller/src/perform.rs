@@ -24,7 +24,7 @@ pub(crate) async fn perform(
     let done: Vec<_> = stream::iter(moves)
         .map(|movement| async move {
             match movement {
-                Move::Check(task) => Some(check(cluster, task).await),
+                Move::Check(task) => Some(check(controller, cluster, task).await),
                 Move::Apply(task) => Some(apply(controller, cluster, task, dry_run).await),
                 Move::Prune(task) => Some(prune(cluster, task, dry_run).await),
                 Move::ReleaseHook(task) => release_hook(cluster, task).await,
@@ -46,7 +46,8 @@ async fn apply(
     dry_run: bool,
 ) -> (TaskId, Outcome) {
     let options = write_options(task.action.writing(), dry_run);
-    let outcome = match cluster.write(task.action.object(), &options).await {
+    let write = cluster.write(task.action.object(), &options);
+    let outcome = match controller.metrics.writing(command(&options), write).await {
         Ok(written) => {
             let changed_existing = written.what == Effect::Configured;
             Outcome::written(written.message, changed_existing, controller.now())
@@ -77,11 +78,21 @@ fn write_options(writing: Option<&Writing>, dry_run: bool) -> WriteOptions {
     }
 }
 
+/// The command of kubectl that does the same.
+fn command(options: &WriteOptions) -> &'static str {
+    match options.way {
+        Way::ClientSide | Way::ServerSide { .. } => "apply",
+        Way::Replace | Way::Update => "replace",
+    }
+}
+
 /// Only a manifest that can never be read is a reason to hold the sync back;
 /// everything else may look different when its turn comes.
-async fn check(cluster: &Cluster, task: &Task) -> (TaskId, Outcome) {
+async fn check(controller: &Controller, cluster: &Cluster, task: &Task) -> (TaskId, Outcome) {
     let writing = task.action.writing();
-    let outcome = match cluster.write(task.action.object(), &write_options(writing, true)).await {
+    let options = write_options(writing, true);
+    let write = cluster.write(task.action.object(), &options);
+    let outcome = match controller.metrics.writing(command(&options), write).await {
         Err(ApplyError::Invalid { refusal, .. })
             if writing.is_some_and(|it| it.validate) && refusal.code == 400 =>
         {

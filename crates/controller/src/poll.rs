@@ -57,6 +57,30 @@ async fn has_moved(controller: &Controller, app: &Application, poll: Instant) ->
     false
 }
 
+/// Has every Application looked at with nothing remembered, as often as the settings say, until shutdown.
+pub(crate) async fn look_hard(controller: &Controller, shutdown: &Shutdown) {
+    let mut settings = controller.settings.subscribe();
+    loop {
+        let every = controller.options.poll.hard.unwrap_or(settings.borrow_and_update().poll_hard);
+        let due = async {
+            if every.is_zero() {
+                std::future::pending().await
+            } else {
+                tokio::time::sleep(every).await;
+            }
+        };
+        tokio::select! {
+            () = due => {
+                for app in controller.apps.all().into_iter().filter(|it| controller.is_ours(it)) {
+                    controller.queue.add(app.key(), Level::Hard);
+                }
+            }
+            changed = settings.changed() => if changed.is_err() { return },
+            () = shutdown.begun() => return,
+        }
+    }
+}
+
 /// How often to poll.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PollOptions {
@@ -65,6 +89,8 @@ pub struct PollOptions {
     /// Instead of `timeout.reconciliation.jitter`: up to this much is added each
     /// time, so that many installations do not ask the same server at once.
     pub jitter: Option<Duration>,
+    /// Instead of `timeout.hard.reconciliation`; zero switches it off.
+    pub hard: Option<Duration>,
 }
 
 impl PollOptions {

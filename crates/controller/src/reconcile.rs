@@ -54,6 +54,10 @@ pub(crate) async fn reconcile(controller: &Controller, key: &AppKey, level: Leve
     } else if app.operation.is_some() {
         let wake_at = operate::advance(controller, &mut stored, &mut app, &mut seen).await;
         next = wake_at.map(|at| (Level::Live, until(at, controller.now()))).or(next);
+        if app.operation.is_none() && seen.is_out_of_sync() {
+            // An operation that left something as it was may have changed nothing that wakes us.
+            next = Some((Level::Live, Duration::ZERO));
+        }
     }
     if is_deleting && app.operation.is_none() {
         next = Some((Level::Live, Duration::ZERO));

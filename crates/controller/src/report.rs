@@ -29,7 +29,7 @@ pub(crate) async fn report(
         comparison: seen.comparison.as_ref(),
         images: &seen.images,
         findings: &seen.findings,
-        keeps_health: seen.settings.keeps_health,
+        keeps_health: controller.options.keeps_health.unwrap_or(seen.settings.keeps_health),
     };
     app.status = status(&app, &established, controller.now());
     controller.status_writer.write(stored, &app, level).await?;

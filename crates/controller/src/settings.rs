@@ -30,6 +30,8 @@ pub struct Settings {
     pub(crate) poll_every: Duration,
     /// `timeout.reconciliation.jitter`.
     pub(crate) poll_jitter: Duration,
+    /// `timeout.hard.reconciliation`; zero is never.
+    pub(crate) poll_hard: Duration,
     /// How long an Application keeps its status while its sources cannot be read
     /// (`controller.repo.error.grace.period.seconds`).
     pub(crate) source_error_grace: Duration,
@@ -111,6 +113,7 @@ impl Settings {
             tracking,
             poll_every: all.timeouts.reconciliation,
             poll_jitter: all.timeouts.reconciliation_jitter,
+            poll_hard: all.timeouts.hard_reconciliation,
             source_error_grace: source_error_grace(all),
             masked_annotations: all.resources.masked_annotations.iter().cloned().collect(),
             global_projects: all.global_projects.iter().map(global_project).collect(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Instant;
 
 use api::{AppKey, AppProject, Application};
 use cluster::{ApiKind, Change, Changes, Scope, Selector, WatchEvent};
@@ -40,6 +41,7 @@ pub(crate) async fn applications(controller: &Controller) {
                 controller.apps.retain(&listed);
                 controller.healths.retain(&listed);
                 controller.grace.retain(&listed);
+                controller.metrics.retain(&listed);
             }
             WatchEvent::Applied(app) if !controller.holds_applications(&app.metadata.namespace) => {
             }
@@ -58,6 +60,7 @@ pub(crate) async fn applications(controller: &Controller) {
                 controller.apps.forget(&app.key());
                 controller.healths.forget(&app.key());
                 controller.grace.forget(&app.key());
+                controller.metrics.forget(&app.key());
                 controller.publisher.may_differ(&app.key(), true);
             }
             WatchEvent::Unreadable { namespace, name, why } => {
@@ -154,7 +157,7 @@ pub(crate) async fn live_objects(controller: &Controller) {
     let mut followed = FuturesUnordered::new();
     loop {
         tokio::select! {
-            Some(changes) = arrivals.recv() => followed.push(follow(controller, changes)),
+            Some((server, changes)) = arrivals.recv() => followed.push(follow(controller, server, changes)),
             Some(()) = followed.next(), if !followed.is_empty() => {}
             else => return,
         }
@@ -162,15 +165,17 @@ pub(crate) async fn live_objects(controller: &Controller) {
 }
 
 /// Follows one cluster. Ends when it does.
-async fn follow(controller: &Controller, mut changes: Changes) {
+async fn follow(controller: &Controller, server: String, mut changes: Changes) {
     loop {
         let batch = changes.next().await;
         if batch.is_empty() {
             return;
         }
+        let began = Instant::now();
         for key in concerned(controller, &batch) {
             controller.queue.add(key, Level::Live);
         }
+        controller.metrics.passed_on(&server, batch.len(), began.elapsed());
     }
 }
 

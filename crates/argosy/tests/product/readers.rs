@@ -94,6 +94,65 @@ async fn who_changed_what_and_what_a_sync_would_do_is_told_by_the_running_produc
     assert!(!stranger.status.success() && stranger.stdout.is_empty(), "{stranger:?}");
 }
 
+#[tokio::test]
+async fn what_is_done_for_an_application_is_counted_until_it_is_gone() {
+    let it = shared().test("counted").await;
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &config_map("m", "color", "blue"))]);
+    let mut app = it.automated(&repo);
+    app["metadata"]["labels"] = json!({"example.com/team": "sea"});
+    app["metadata"]["finalizers"] = json!(["resources-finalizer.argocd.argoproj.io"]);
+    it.create(&app).await;
+    it.until_synced().await;
+    let metrics = it.world.metrics_about("name=\"counted\"").await;
+    let has = |words: &[&str]| {
+        let found = metrics.iter().any(|line| words.iter().all(|it| line.contains(it)));
+        assert!(found, "{words:?} is not in\n{}", metrics.join("\n"));
+    };
+    has(&["argocd_app_info{", "sync_status=\"Synced\"", "health_status=\"Healthy\""]);
+    has(&["argocd_app_labels{", "label_example_com_team=\"sea\"", "} 1"]);
+    has(&["argocd_app_sync_total{", "phase=\"Succeeded\"", "dry_run=\"false\"", "} 1"]);
+    let request = "resource_kind=\"configmaps\",resource_namespace=\"counted\",dry_run=\"false\"";
+    has(&["argocd_app_k8s_request_total{", "response_code=\"201\",verb=\"Create\"", request]);
+
+    it.patch_app(&json!({"spec": {"source": {"path": "nowhere"}}})).await;
+    it.until("Unknown", |app| app.status.sync.status == "Unknown").await;
+    let conditions = it.world.metrics_about("argocd_app_condition{").await;
+    let ours = conditions.iter().find(|it| it.contains("name=\"counted\"")).expect("its line");
+    assert!(ours.ends_with("condition=\"ComparisonError\"} 1"), "{ours}");
+
+    it.world.kubectl(&["-n", CONTROL_NAMESPACE, "delete", "application", it.name]);
+    it.until_gone().await;
+    // Our own watch may know it a moment before the product's does.
+    let other = it.world.test("counted-after").await;
+    other.create(&other.automated(&repo)).await;
+    other.until_synced().await;
+    assert_eq!(it.world.metrics_about("name=\"counted\"").await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn requests_and_events_are_counted_by_server_and_kind() {
+    let it = shared().test("traffic").await;
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &config_map("m", "color", "blue"))]);
+    it.create(&it.automated(&repo)).await;
+    it.until_synced().await;
+    let value = async |name: &str, labels: &str| {
+        let lines = it.world.metrics_about(name).await;
+        let line = lines.iter().find(|it| it.contains(labels));
+        let line = line.unwrap_or_else(|| panic!("{labels} is not in\n{}", lines.join("\n")));
+        line.rsplit(' ').next().and_then(|it| it.parse::<f64>().ok()).expect("a number")
+    };
+    assert!(value("argocd_kubectl_requests_total", "method=\"POST\",code=\"201\"").await >= 1.0);
+    assert!(value("argocd_kubectl_request_duration_seconds_count", "verb=\"GET\"").await >= 1.0);
+    assert!(value("argocd_kubectl_request_size_bytes_count", "method=\"POST\"").await >= 1.0);
+    assert!(value("argocd_kubectl_exec_total", "command=\"apply\"").await >= 1.0);
+    let kind = "server=\"https://kubernetes.default.svc\",group=\"\",kind=\"ConfigMap\"";
+    assert!(value("argocd_cluster_events_total", kind).await >= 1.0);
+    let server = "server=\"https://kubernetes.default.svc\"";
+    assert!(value("argocd_resource_events_processing_count", server).await >= 1.0);
+}
+
 /// The JSON under a key, once it is there; news on the Application's channel says when to look.
 async fn until_stored(
     redis: &Redis,

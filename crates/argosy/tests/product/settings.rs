@@ -24,8 +24,16 @@ async fn a_cluster_is_there_as_soon_as_its_secret_is_and_as_long() {
     let unknown = "there are no clusters with this name: other";
     it.until("told that there is no such cluster", |app| says(app, unknown)).await;
 
-    it.create(&cluster_secret(&other, "other", &other.server_url())).await;
+    let mut secret = cluster_secret(&other, "other", &other.server_url());
+    secret["metadata"]["labels"]["region"] = json!("north");
+    it.create(&secret).await;
     it.until_synced().await;
+    let told = world.metrics_about("argocd_cluster_labels{").await;
+    let expected = format!(
+        "argocd_cluster_labels{{server=\"{}\",name=\"other\",label_region=\"north\"}} 1",
+        other.server_url()
+    );
+    assert_eq!(told, [expected]);
     let read = other.kubectl(&[
         "get",
         "configmap",
@@ -131,17 +139,10 @@ async fn updates_that_the_settings_ignore_wake_nobody_and_healths_are_kept_where
     repo.commit(&[
         ("app/m.yaml", &config_map("m", "counter", "1")),
         ("app/last.yaml", &config_map("last", "a", "1")),
-        ("app/d.yaml", &deployment("web", 0, "web:1")),
     ]);
     it.create(&it.application(&repo)).await;
     it.sync(1, json!({})).await;
-    let app = it.until_synced().await;
-    let health = |app: &api::Application, name: &str| {
-        let resource = app.status.resources.iter().find(|it| it.name == name);
-        resource.expect("its line").health.as_ref().map(|it| it.status.clone())
-    };
-    assert_eq!((health(&app, "web").as_deref(), health(&app, "m")), (Some("Healthy"), None));
-    assert_eq!(app.status.resource_health_source, "");
+    it.until_synced().await;
 
     let is_drifted = |app: &api::Application, name: &str| {
         app.status.resources.iter().any(|it| it.name == name && it.status == "OutOfSync")
@@ -154,9 +155,19 @@ async fn updates_that_the_settings_ignore_wake_nobody_and_healths_are_kept_where
     // The watch tells changes of one kind in their order: whoever knows the second knows the first.
     let other = world.test("beside").await;
     let beside = Repo::new();
-    beside.commit(&[("app/m.yaml", &config_map("other", "a", "1"))]);
+    beside.commit(&[
+        ("app/m.yaml", &config_map("other", "a", "1")),
+        // Its controller writes to it when it likes, which wakes its Application.
+        ("app/d.yaml", &deployment("web", 0, "web:1")),
+    ]);
     other.create(&other.automated(&beside)).await;
-    other.until_synced().await;
+    let app = other.until_synced().await;
+    let health = |name: &str| {
+        let resource = app.status.resources.iter().find(|it| it.name == name);
+        resource.expect("its line").health.as_ref().map(|it| it.status.clone())
+    };
+    assert_eq!((health("web").as_deref(), health("other")), (Some("Healthy"), None));
+    assert_eq!(app.status.resource_health_source, "");
     let app = it.until("there", |_| true).await;
     assert!(!is_drifted(&app, "m"), "nobody looked");
 

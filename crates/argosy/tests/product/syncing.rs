@@ -4,7 +4,7 @@ use api::OperationState;
 use serde_json::{Value, json};
 use testkit::git::Repo;
 
-use crate::world::{Test, World, config_map, deployment, shared};
+use crate::world::{CONTROL_NAMESPACE, Test, World, config_map, deployment, shared};
 
 const APPROVED: &str = "argocd.argoproj.io/deletion-approved";
 
@@ -451,4 +451,35 @@ async fn fields_are_not_taken_over_from_client_side_apply_where_that_was_forbidd
     it.sync(2, options(&["ServerSideApply=true", "ClientSideApplyMigration=false"])).await;
     let live = it.get("v1", "ConfigMap", "m").await.expect("it is there");
     assert_eq!(live.text(&["data", "b"]), Some("2"), "nobody gave it up");
+}
+
+#[tokio::test]
+async fn after_a_sync_to_a_newer_commit_the_branch_is_what_is_compared_with() {
+    let world = World::new();
+    let config = world.cluster.kubeconfig_path();
+    let rarely = ["--app-resync=1h"];
+    let mut product = world.spawn_product(&config, CONTROL_NAMESPACE, "data", &rarely, &[]);
+    let (it, repo) = given(&world, "newer", &[("app/m.yaml", &config_map("m", "a", "1"))]).await;
+    it.sync(1, json!({})).await;
+    it.until_synced().await;
+    let newer = repo.commit(&[("app/m.yaml", &config_map("m", "a", "2"))]);
+    assert_eq!(it.sync(2, json!({"revision": newer})).await.phase, "Succeeded");
+    let app = it.until_synced().await;
+    assert_eq!(app.status.sync.revision, newer);
+    product.kill().expect("a running product");
+    product.wait().expect("its end");
+}
+
+#[tokio::test]
+async fn what_a_sync_of_nothing_left_out_of_sync_is_healed() {
+    let (it, _repo) =
+        given(shared(), "of-nothing", &[("app/m.yaml", &config_map("m", "a", "1"))]).await;
+    it.until("OutOfSync", |app| app.status.sync.status == "OutOfSync").await;
+    let nothing = json!([{"group": "", "kind": "ConfigMap", "name": "nothing"}]);
+    it.patch_app(&json!({
+        "spec": {"syncPolicy": {"automated": {"selfHeal": true}}},
+        "operation": {"sync": {"resources": nothing}},
+    }))
+    .await;
+    it.until_synced().await;
 }

@@ -115,6 +115,9 @@ impl World {
                 "--metrics-port=0",
                 "--port=0",
                 "--server-metrics-port=0",
+                "--metrics-application-labels=example.com/team",
+                "--metrics-application-conditions=ComparisonError",
+                "--metrics-cluster-labels=region",
                 "--namespace",
             ])
             .arg(namespace)
@@ -149,6 +152,18 @@ impl World {
             }
         };
         tokio::time::timeout(DEADLINE, looking).await.expect("the product says it in time");
+    }
+
+    /// Every line of the controller's metrics that is about this and has a value.
+    pub(crate) async fn metrics_about(&self, words: &str) -> Vec<String> {
+        self.until_said("argosy runs").await;
+        let log = self.said();
+        let line = log.lines().rev().find(|it| it.contains("argosy runs")).expect("said just now");
+        let address = line.split_once("metrics=").and_then(|it| it.1.split_whitespace().next());
+        let answer = reqwest::get(format!("http://{}/metrics", address.expect("an address"))).await;
+        let text = answer.expect("an answer").text().await.expect("a text");
+        let about = text.lines().filter(|it| it.contains(words) && !it.starts_with('#'));
+        about.map(str::to_owned).collect()
     }
 
     /// What the product has logged so far.
@@ -384,10 +399,20 @@ impl Test<'_> {
             let log = std::fs::read_to_string(self.world.log()).unwrap_or_default();
             let lines: Vec<&str> = log.lines().filter(|line| line.contains(self.name)).collect();
             let said = lines[lines.len().saturating_sub(20)..].join("\n");
-            panic!("{name} was never {what}; it is {last:#?}\nargosy said:\n{said}");
+            let is = last.map_or("not there".into(), |it| without_owners(it).to_string());
+            panic!("{name} was never {what}; it is {is}\nargosy said:\n{said}");
         }
         last
     }
+}
+
+/// Who owns which field is long, and says little to whoever reads of a failure.
+fn without_owners(object: Object) -> Value {
+    let mut value = object.into_value();
+    if let Some(metadata) = value["metadata"].as_object_mut() {
+        metadata.remove("managedFields");
+    }
+    value
 }
 
 /// The Secret by which Argo CD registers a cluster, with its admin's certificate.

@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 
 use super::{Pen, Written};
 use crate::apply::{ApplyError, Effect};
-use crate::client::{Ask, PatchKind, json_bytes};
+use crate::ask::Ask;
+use crate::client::{PatchKind, json_bytes};
 use crate::refusal::Disposition;
 
 pub(super) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
