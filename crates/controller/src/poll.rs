@@ -64,7 +64,7 @@ pub(crate) async fn look_hard(controller: &Controller, shutdown: &Shutdown) {
         let every = controller.options.poll.hard.unwrap_or(settings.borrow_and_update().poll_hard);
         let due = async {
             if every.is_zero() {
-                std::future::pending().await
+                std::future::pending::<()>().await;
             } else {
                 tokio::time::sleep(every).await;
             }
