@@ -19,6 +19,7 @@ use crate::level::Level;
 use crate::look::{At, live_objects, look, tracked_by};
 use crate::projects::Permit;
 use crate::reconcile::Next;
+use crate::watchdog;
 
 const RETRY: Duration = Duration::from_secs(10);
 const AT_ONCE: Next = Some((Level::Live, Duration::ZERO));
@@ -26,6 +27,7 @@ const AT_ONCE: Next = Some((Level::Live, Duration::ZERO));
 /// Brings a deletion one step further. Without our finalizers the API server
 /// has already done all there is to do.
 pub(crate) async fn delete(controller: &Controller, app: &Application) -> Next {
+    watchdog::reached(watchdog::Stage::Deleting);
     let stage = deletion_hooks::stage(app);
     if stage == Stage::Released {
         return None;

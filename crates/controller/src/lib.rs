@@ -37,6 +37,7 @@ mod tenure;
 mod terms;
 mod tree;
 mod watch;
+mod watchdog;
 mod why;
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -77,6 +78,10 @@ use publish::Publisher;
 use status_writer::StatusWriter;
 use tenure::Tenure;
 use tree::Bodies;
+use watchdog::Watchdog;
+
+/// What hung may hang again; others come first.
+const HUNG_RETRY: Duration = Duration::from_secs(10);
 
 /// How a controller works.
 #[derive(Clone)]
@@ -143,6 +148,7 @@ pub struct Controller {
     publisher: Publisher,
     events: Events,
     metrics: Metrics,
+    watchdog: Watchdog,
     last_poll: RwLock<Instant>,
 }
 
@@ -184,6 +190,7 @@ impl Controller {
             healths: Healths::default(),
             publisher: Publisher::new(publishing),
             events: Events::new(options.events.clone()),
+            watchdog: Watchdog::default(),
             last_poll: RwLock::new(Instant::now()),
             options,
             sources,
@@ -203,6 +210,7 @@ impl Controller {
             shutdown.or_end(watch::applications(self)),
             shutdown.or_end(watch::live_objects(self)),
             shutdown.or_end(leases::take_part(self)),
+            shutdown.or_end(self.watchdog.run()),
             self.publisher.run(self, shutdown),
             poll::poll(self, shutdown),
             poll::look_hard(self, shutdown),
@@ -240,11 +248,12 @@ impl Controller {
         // Whoever has its cluster was asked too.
         let Some(turn) = self.tenure.begin(&self.looked_after_with(&app)) else { return };
         let began = Instant::now();
-        let work = reconcile::reconcile(self, &key, level);
-        let Some(next) = turn.unless_lost(work).await else {
+        let work = self.watchdog.guard(&key, reconcile::reconcile(self, &key, level));
+        let Some(done) = turn.unless_lost(work).await else {
             tracing::info!(app = %key, "another replica goes on with it");
             return;
         };
+        let next = done.unwrap_or(Some((level, HUNG_RETRY)));
         let server = self.apps.get(&key).map(|it| self.server_of(&it)).unwrap_or_default();
         self.metrics.passed(&key, &server, began.elapsed());
         tracing::debug!(app = %key, ?level, took = ?began.elapsed(), ?next, "reconciled");

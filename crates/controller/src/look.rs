@@ -32,6 +32,7 @@ use crate::orphans;
 use crate::ports::{Freshness, RefSource, RenderRequest, Rendered};
 use crate::projects::Permit;
 use crate::settings::Settings;
+use crate::watchdog::{Stage, reached};
 
 /// An operation is not given up before its cluster is out of sight for this long.
 const OPERATIONS_WAIT: Duration = Duration::from_secs(60);
@@ -234,6 +235,7 @@ async fn observe_and_compare(controller: &Controller, seen: &mut Seen) {
     let is_excluded = |it: &Object| exclusions.excludes(&it.group_kind());
     let (excluded, want) = seen.want.iter().cloned().partition::<Vec<Object>, _>(is_excluded);
     seen.findings.extend(excluded.iter().map(excluded_warning));
+    reached(Stage::ReadingCluster);
     let wanted = wanted_keys(&want, &seen.facts);
     cluster.keep_field_sets(trusted_field_sets(&seen.comparing));
     let mut live = match live_objects(&cluster, &seen.facts.instance, &wanted).await {
@@ -284,6 +286,7 @@ async fn ask_server(
         }
         Err(_) => return,
     };
+    reached(Stage::AskingServer);
     let asked = controller.dry_runs.ask(writer, questions, live, anew, at_once).await;
     seen.may_pass |= asked.may_pass;
     seen.facts.answers = asked.answers;
@@ -326,6 +329,7 @@ async fn render(
     for (index, source) in sources.iter().enumerate() {
         let request = request(controller, app, destination, source, index, at);
         let request = RenderRequest { integrity: integrity.clone(), ..request };
+        reached(Stage::ReadingSources);
         match controller.sources.render(request).await {
             Ok(Rendered { commit, source_type, objects, problems }) => {
                 seen.findings.extend(integrity_finding(&problems, &sources, index));

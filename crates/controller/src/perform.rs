@@ -12,6 +12,7 @@ use futures::stream::{self, StreamExt as _};
 use object::Object;
 
 use crate::Controller;
+use crate::watchdog::{Stage, reached};
 
 /// Carries out all moves, several at once, and says what each came to.
 pub(crate) async fn perform(
@@ -23,6 +24,7 @@ pub(crate) async fn perform(
     let began = Instant::now();
     let done: Vec<_> = stream::iter(moves)
         .map(|movement| async move {
+            reached(Stage::Writing);
             match movement {
                 Move::Check(task) => Some(check(controller, cluster, task).await),
                 Move::Apply(task) => Some(apply(controller, cluster, task, dry_run).await),

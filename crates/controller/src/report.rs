@@ -9,6 +9,7 @@ use crate::events;
 use crate::level::Level;
 use crate::look::Seen;
 use crate::status_writer::WriteError;
+use crate::watchdog::{Stage, reached};
 
 /// Writes the status of `app` over what is `stored`, tells events and metrics
 /// what changed since `before`, and holds the Application if its deletion has hooks.
@@ -20,6 +21,7 @@ pub(crate) async fn report(
     seen: &Seen,
     level: Level,
 ) -> Result<(), WriteError> {
+    reached(Stage::Reporting);
     if let Some(comparison) = &seen.comparison {
         controller.healths.remember(&app.key(), comparison);
     }

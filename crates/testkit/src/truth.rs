@@ -2,7 +2,8 @@
 //!
 //! Shares nothing with the product but the API server. Git is read with git, and
 //! kubectl asks what applying git's files would change. Knows Applications with
-//! one source of plain files in a repository on this machine.
+//! one source of plain files in a repository on this machine, an object each; hooks do
+//! not count.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+/// What makes a manifest a hook, which is there only while it runs.
+const HOOK: &str = "argocd.argoproj.io/hook:";
 
 /// An Application that said Synced for longer than may be while it was not so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,7 +115,8 @@ impl Watch {
         let repo = source("repoURL").strip_prefix("file://")?;
         let files = files(Path::new(repo), source("targetRevision"), source("path"))?;
         let namespace = text(app, "/spec/destination/namespace");
-        files.iter().find_map(|file| self.would_change(file, namespace))
+        let mut objects = files.iter().filter(|file| !file.contains(HOOK));
+        objects.find_map(|file| self.would_change(file, namespace))
     }
 
     fn would_change(&self, manifest: &str, namespace: &str) -> Option<String> {

@@ -44,7 +44,7 @@ impl Far {
     }
 }
 
-fn checker(world: &World) -> Checker {
+pub(crate) fn checker(world: &World) -> Checker {
     Checker::start(world.cluster.kubectl_path(), NOBODY_IS_FASTER)
 }
 
@@ -176,6 +176,7 @@ async fn what_happened_in_versions_that_are_compacted_away_is_found_by_listing_a
     it.create(&app).await;
     it.until_synced().await;
 
+    let checker = checker(&world);
     // The server ends each watch in order after two seconds; none begins again.
     let held = gate.hold_watches();
     let next = || held.recv_timeout(Duration::from_secs(60)).expect("a watch that goes on");
@@ -194,6 +195,7 @@ async fn what_happened_in_versions_that_are_compacted_away_is_found_by_listing_a
         of_watches.iter().any(|it| it.contains("ConfigMap") && it.contains("too old")),
         "the server should have said that it does not remember: {of_watches:#?}"
     );
+    assert_eq!(checker.lies(), no_lies());
 }
 
 /// Waits until the server cannot tell any more what was at this version.

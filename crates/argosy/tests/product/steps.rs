@@ -116,6 +116,7 @@ async fn killed_before_any_write_of_a_sync_it_ends_as_if_nothing_had_happened() 
     let plain = PlainHttp::before(&world.cluster);
     let gate = Gate::before(plain.address());
     let config = kubeconfig(&world, gate.address());
+    let checker = crate::network::checker(&world);
     let (repo, first) = two_commits();
     world.start_product_with(&config, CONTROL_NAMESPACE);
     let mut killed_before = Vec::new();
@@ -149,6 +150,7 @@ async fn killed_before_any_write_of_a_sync_it_ends_as_if_nothing_had_happened() 
     // Recorded, two hooks started, held, seen to be over and let go, one taken away, three objects
     // and the end: fewer would mean that the gate missed some.
     assert!(killed_before.len() >= 10, "{killed_before:#?}");
+    assert_eq!(checker.lies(), []);
 }
 
 /// Does a write belong to the sync of this application?
