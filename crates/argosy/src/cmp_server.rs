@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 use plugins::{PluginConfig, PluginServer};
-use runtime::{LogFormat, Shutdown, start_logging};
+use runtime::{LogFormat, Shutdown, Traces, start_logging};
 
 use crate::run::Format;
+use crate::trace_flags::TraceFlags;
 
 /// Flags and variables keep Argo CD's names.
 #[derive(Args)]
@@ -27,6 +28,8 @@ pub(crate) struct Options {
     /// debug, info, warn or error
     #[arg(long, env = "ARGOCD_CMP_SERVER_LOGLEVEL", default_value = "info")]
     loglevel: String,
+    #[command(flatten)]
+    traces: TraceFlags,
 }
 
 pub(crate) fn run(options: Options) -> anyhow::Result<()> {
@@ -34,16 +37,22 @@ pub(crate) fn run(options: Options) -> anyhow::Result<()> {
         Format::Text => LogFormat::Text,
         Format::Json => LogFormat::Json,
     };
-    start_logging(format, &options.loglevel);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    repo_server::install_crypto_provider();
+    let within = runtime.enter();
+    let traces = options.traces.start("ARGOCD_CMP_SERVER", "argocd-cmp-server")?;
+    start_logging(format, &options.loglevel, traces.as_ref());
+    drop(within);
     let config = PluginConfig::read(&options.config_dir_path)?;
     // A folder of our own below it, because it is emptied.
     let work = options.work_dir.unwrap_or_else(std::env::temp_dir).join("_cmp_server");
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
+    let ended = runtime.block_on(async {
         let shutdown = Shutdown::on_signals()?;
         let server = PluginServer::bind(config, &options.plugin_socket_dir, &work)
             .context("could not serve the plugin")?;
         server.run(shutdown.begun()).await;
         Ok(())
-    })
+    });
+    traces.into_iter().for_each(Traces::end);
+    ended
 }

@@ -14,6 +14,7 @@ mod run;
 mod sources;
 #[cfg(test)]
 mod sources_tests;
+mod trace_flags;
 mod why;
 
 use clap::{Parser, Subcommand};

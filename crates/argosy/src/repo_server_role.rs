@@ -14,13 +14,14 @@ use render::Limits;
 use repo_server::service::{RepoService, ServiceOptions, TlsOptions};
 use repo_server::{GitLimits, OciLimits, PauseOptions, PluginOptions, RepoServer};
 use runtime::redis::Redis;
-use runtime::{LogFormat, Shutdown, serve_metrics, start_logging};
+use runtime::{LogFormat, Shutdown, Traces, serve_metrics, start_logging};
 use tokio::net::TcpListener;
 
 use crate::controller_flags::duration;
 use crate::mounted::{self, Folders};
 use crate::redis_flags::RedisFlags;
 use crate::run::{Format, PLUGIN_SOCKETS, data_dir, end_with_input};
+use crate::trace_flags::TraceFlags;
 
 /// Flags and variables keep Argo CD's names.
 #[derive(Args)]
@@ -138,6 +139,8 @@ pub(crate) struct Options {
     #[command(flatten)]
     redis: RedisFlags,
     #[command(flatten)]
+    traces: TraceFlags,
+    #[command(flatten)]
     ignored: Ignored,
 }
 
@@ -196,21 +199,6 @@ struct Ignored {
     /// No effect: one process lists once by itself
     #[arg(long, hide = true)]
     revision_cache_lock_timeout: Option<String>,
-    /// No effect: there is no tracing
-    #[arg(long, hide = true)]
-    otlp_address: Option<String>,
-    /// No effect
-    #[arg(long, hide = true)]
-    otlp_attrs: Option<String>,
-    /// No effect
-    #[arg(long, hide = true)]
-    otlp_headers: Option<String>,
-    /// No effect
-    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "true")]
-    otlp_insecure: Option<String>,
-    /// No effect
-    #[arg(long, hide = true)]
-    otlp_sample_ratio: Option<String>,
     /// No effect: TLS 1.2 and 1.3 with ring's ciphers
     #[arg(long, hide = true)]
     tlsciphers: Option<String>,
@@ -240,11 +228,6 @@ impl Ignored {
             ("--helm-registry-max-index-size", &self.helm_registry_max_index_size),
             ("--plugin-use-manifest-generate-paths", &self.plugin_use_manifest_generate_paths),
             ("--revision-cache-lock-timeout", &self.revision_cache_lock_timeout),
-            ("--otlp-address", &self.otlp_address),
-            ("--otlp-attrs", &self.otlp_attrs),
-            ("--otlp-headers", &self.otlp_headers),
-            ("--otlp-insecure", &self.otlp_insecure),
-            ("--otlp-sample-ratio", &self.otlp_sample_ratio),
             ("--tlsciphers", &self.tlsciphers),
             ("--tlsminversion", &self.tlsminversion),
             ("--tlsmaxversion", &self.tlsmaxversion),
@@ -260,16 +243,21 @@ pub(crate) fn run(options: Options) -> anyhow::Result<()> {
         Format::Text => LogFormat::Text,
         Format::Json => LogFormat::Json,
     };
-    start_logging(format, &options.loglevel);
+    repo_server::install_crypto_provider();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let within = runtime.enter();
+    let traces = options.traces.start("ARGOCD_REPO_SERVER", "argocd-repo-server")?;
+    start_logging(format, &options.loglevel, traces.as_ref());
+    drop(within);
     if options.until_input_ends {
         std::thread::spawn(end_with_input);
     }
     for flag in options.ignored.given() {
         tracing::warn!(flag, "this flag of Argo CD has no effect here");
     }
-    repo_server::install_crypto_provider();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(start(options))
+    let ended = runtime.block_on(start(options));
+    traces.into_iter().for_each(Traces::end);
+    ended
 }
 
 async fn start(options: Options) -> anyhow::Result<()> {

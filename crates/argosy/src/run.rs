@@ -15,7 +15,7 @@ use prometheus_client::registry::Registry;
 use repo_server::client::RepoClient;
 use repo_server::{JsonnetProgram, PluginOptions, RepoServer};
 use runtime::redis::Redis;
-use runtime::{LogFormat, ProcessMetrics, Shutdown, serve_metrics, start_logging};
+use runtime::{LogFormat, ProcessMetrics, Shutdown, Traces, serve_metrics, start_logging};
 use settings::SettingsStore;
 
 use crate::api::{ApiOptions, InProcessController, InProcessSources};
@@ -26,6 +26,7 @@ use crate::redis_flags::RedisFlags;
 use crate::repo_server_role::CacheOptions;
 use crate::repositories;
 use crate::sources::InProcess;
+use crate::trace_flags::TraceFlags;
 
 /// An unoptimised build overflowed the two megabytes of tokio's threads in the middle
 /// of a sync; what takes them was not found yet. Untouched pages cost nothing.
@@ -85,6 +86,8 @@ pub(crate) struct Options {
     controller: ControllerFlags,
     #[command(flatten)]
     redis: RedisFlags,
+    #[command(flatten)]
+    traces: TraceFlags,
     /// How long the state of Applications is kept in Redis
     #[arg(
         long,
@@ -114,16 +117,21 @@ pub(crate) fn run(options: Options) -> anyhow::Result<()> {
         Format::Text => LogFormat::Text,
         Format::Json => LogFormat::Json,
     };
-    start_logging(format, &options.loglevel);
-    if options.until_input_ends {
-        std::thread::spawn(end_with_input);
-    }
     repo_server::install_crypto_provider();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_stack_size(STACK)
         .build()?;
-    runtime.block_on(start(options))
+    let within = runtime.enter();
+    let traces = options.traces.start("ARGOCD_APPLICATION_CONTROLLER", "argosy")?;
+    start_logging(format, &options.loglevel, traces.as_ref());
+    drop(within);
+    if options.until_input_ends {
+        std::thread::spawn(end_with_input);
+    }
+    let ended = runtime.block_on(start(options));
+    traces.into_iter().for_each(Traces::end);
+    ended
 }
 
 async fn start(options: Options) -> anyhow::Result<()> {

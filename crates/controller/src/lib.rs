@@ -50,8 +50,9 @@ use engine::Finding;
 use gocompat::glob::list::{self, Mode};
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
-use runtime::{Queue, Shutdown};
+use runtime::{Queue, SPANS, Shutdown};
 use tokio::sync::watch as signal;
+use tracing::Instrument as _;
 
 pub use crate::settings::Settings;
 pub use destinations::{Destination, DestinationError};
@@ -248,7 +249,9 @@ impl Controller {
         // Whoever has its cluster was asked too.
         let Some(turn) = self.tenure.begin(&self.looked_after_with(&app)) else { return };
         let began = Instant::now();
-        let work = self.watchdog.guard(&key, reconcile::reconcile(self, &key, level));
+        let span = tracing::info_span!(target: SPANS, "controller.Refresh", app = %key, ?level);
+        let work = reconcile::reconcile(self, &key, level).instrument(span);
+        let work = self.watchdog.guard(&key, work);
         let Some(done) = turn.unless_lost(work).await else {
             tracing::info!(app = %key, "another replica goes on with it");
             return;

@@ -21,6 +21,8 @@ use engine::{
 };
 use object::{GroupKind, Object, ResourceKey};
 use render::tracking::{Tracking, TrackingMethod};
+use runtime::SPANS;
+use tracing::Instrument as _;
 
 use crate::Controller;
 use crate::acting::acting;
@@ -330,7 +332,8 @@ async fn render(
         let request = request(controller, app, destination, source, index, at);
         let request = RenderRequest { integrity: integrity.clone(), ..request };
         reached(Stage::ReadingSources);
-        match controller.sources.render(request).await {
+        let span = tracing::info_span!(target: SPANS, "controller.GetRepoObjs", index);
+        match controller.sources.render(request).instrument(span).await {
             Ok(Rendered { commit, source_type, objects, problems }) => {
                 seen.findings.extend(integrity_finding(&problems, &sources, index));
                 seen.revisions.push(commit);

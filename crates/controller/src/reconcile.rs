@@ -10,6 +10,8 @@ use std::time::Duration;
 use api::{AppKey, Application};
 use engine::{Decision, Hold, decide};
 use jiff::Timestamp;
+use runtime::SPANS;
+use tracing::Instrument as _;
 
 use crate::Controller;
 use crate::cascade;
@@ -52,7 +54,9 @@ pub(crate) async fn reconcile(controller: &Controller, key: &AppKey, level: Leve
     if app.operation.is_some() && seen.may_be_back {
         next = Some((level, RETRY_BLIND_LOOK));
     } else if app.operation.is_some() {
-        let wake_at = operate::advance(controller, &mut stored, &mut app, &mut seen).await;
+        let span = tracing::info_span!(target: SPANS, "controller.Operation");
+        let operation = operate::advance(controller, &mut stored, &mut app, &mut seen);
+        let wake_at = operation.instrument(span).await;
         next = wake_at.map(|at| (Level::Live, until(at, controller.now()))).or(next);
         if app.operation.is_none() && seen.is_out_of_sync() {
             // An operation that left something as it was may have changed nothing that wakes us.
@@ -62,7 +66,9 @@ pub(crate) async fn reconcile(controller: &Controller, key: &AppKey, level: Leve
     if is_deleting && app.operation.is_none() {
         next = Some((Level::Live, Duration::ZERO));
     }
-    match report(controller, &before, &stored, app, &seen, level).await {
+    let span = tracing::info_span!(target: SPANS, "controller.persistAppStatus");
+    let reported = report(controller, &before, &stored, app, &seen, level).instrument(span);
+    match reported.await {
         Ok(()) => next,
         Err(failure) => failure.retry(level),
     }

@@ -1,4 +1,4 @@
-//! What every process shares: logs, metrics, queues, shutdown, Redis.
+//! What every process shares: logs, traces, metrics, queues, shutdown, Redis.
 //!
 //! Nothing here knows what an Application is.
 
@@ -10,6 +10,7 @@ mod queue_metrics;
 pub mod redis;
 mod shutdown;
 mod telemetry;
+mod traces;
 
 pub use endpoint::{EndpointError, Probe, serve_metrics};
 pub use error_chain::Chain;
@@ -17,3 +18,4 @@ pub use process::ProcessMetrics;
 pub use queue::{Merge, Queue};
 pub use shutdown::Shutdown;
 pub use telemetry::{LogFormat, start_logging};
+pub use traces::{SPANS, TraceError, TraceOptions, Traces};

@@ -13,6 +13,7 @@
 
 mod bad_input;
 mod bootstrap;
+mod collector;
 mod comparing;
 mod faults;
 mod network;

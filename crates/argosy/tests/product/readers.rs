@@ -1,5 +1,6 @@
 //! What readers are told: why an Application is as it is, and what Redis holds.
 
+use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 use testkit::git::Repo;
 use testkit::redis::RedisServer;
 
+use crate::collector::Collector;
 use crate::world::{CONTROL_NAMESPACE, World, config_map, shared};
 
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -151,6 +153,42 @@ async fn requests_and_events_are_counted_by_server_and_kind() {
     assert!(value("argocd_cluster_events_total", kind).await >= 1.0);
     let server = "server=\"https://kubernetes.default.svc\"";
     assert!(value("argocd_resource_events_processing_count", server).await >= 1.0);
+}
+
+#[tokio::test]
+async fn passes_are_told_to_a_collector_of_traces() {
+    let mut collector = Collector::start().await;
+    let world = World::new();
+    let address = collector.address().to_string();
+    let flags = ["--otlp-address", &address, "--otlp-headers=x-team=sea", "--otlp-attrs=env:test"];
+    let config = world.cluster.kubeconfig_path();
+    let mut product = world.spawn_product(&config, CONTROL_NAMESPACE, "data", &flags, &[]);
+    let it = world.test("traced").await;
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &config_map("m", "color", "blue"))]);
+    it.create(&it.automated(&repo)).await;
+    it.until_synced().await;
+    let mut wanted = BTreeMap::from([
+        ("controller.Refresh", false),
+        ("controller.GetRepoObjs", true),
+        ("controller.Operation", true),
+        ("controller.persistAppStatus", true),
+    ]);
+    let told = async {
+        while !wanted.is_empty() {
+            let span = collector.next().await;
+            if let Some(has_parent) = wanted.remove(span.name.as_str()) {
+                assert_eq!((span.has_parent, span.team.as_str()), (has_parent, "sea"), "{span:?}");
+                let has = |it: &str| span.attributes.iter().any(|attribute| attribute == it);
+                assert!(has("service.name=argosy") && has("env=test"), "{span:?}");
+                assert!(has_parent || has("app=argocd/traced"), "{span:?}");
+            }
+        }
+    };
+    tokio::time::timeout(DEADLINE, told).await.expect("every kind of span comes");
+    assert!(!world.said().contains("controller.Refresh"), "logs are as they were");
+    product.kill().expect("a running product");
+    product.wait().expect("its end");
 }
 
 /// The JSON under a key, once it is there; news on the Application's channel says when to look.
