@@ -52,7 +52,7 @@ use prometheus_client::registry::Registry;
 use runtime::{Queue, Shutdown};
 use tokio::sync::watch as signal;
 
-pub use crate::settings::Settings;
+pub use crate::settings::{Settings, tracking};
 pub use destinations::{Destination, DestinationError};
 pub use engine::{Explanation, HealBackoff};
 pub use leases::{ReplicaOptions, are_in_use as leases_are_in_use};
