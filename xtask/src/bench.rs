@@ -3,7 +3,7 @@
 //! the product so that it need not be built twice; this builds
 //! the release binary, runs it and writes the table down.
 
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 
 use crate::product;
 use crate::shell::{cargo, root};
@@ -16,7 +16,27 @@ counts are the point; seconds are this machine's. A run beside other work is slo
 
 ";
 
-pub(crate) fn run(_: &[String]) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
+    match arguments {
+        [] => product(),
+        [what] if what == "api" => api(),
+        _ => bail!("usage: cargo xtask bench [api]"),
+    }
+}
+
+/// The rows about the API, for its section of the page: other than the table they are not written
+/// down here, since a busy machine needs words beside them.
+fn api() -> anyhow::Result<()> {
+    let binary = product::build()?;
+    let status =
+        cargo(&["run", "--quiet", "--release", "--package", "testkit", "--example", "api_bench"])
+            .env("ARGOSY_BINARY", binary)
+            .status()?;
+    ensure!(status.success(), "the bench of the API failed");
+    Ok(())
+}
+
+fn product() -> anyhow::Result<()> {
     let binary = product::build()?;
     let output =
         cargo(&["run", "--quiet", "--release", "--package", "testkit", "--example", "bench"])

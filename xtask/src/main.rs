@@ -33,7 +33,7 @@ const CHORES: [Chore; 9] = [
     },
     Chore {
         name: "bench",
-        about: "measure against the raw floor, write docs/benchmarks.md",
+        about: "measure against the raw floor, write docs/benchmarks.md; `bench api` the API",
         run: bench::run,
     },
     Chore {

@@ -1,9 +1,11 @@
 //! May they? Every method asks here before it does or tells anything.
 
+use ::settings::Settings;
 use api::{Application, ResourceRef};
-use rbac::{Request, Who, action, resource};
+use rbac::{Asker, Reach, Request, Who, action, resource};
 use wire::Status;
 
+use crate::apps::{Index, Indexed};
 use crate::bootstrap::seconds;
 use crate::failure::permission_denied;
 use crate::methods::Call;
@@ -19,6 +21,14 @@ impl Call {
         let policy = &settings.policies.policy;
         let project = |name: &str| self.server.projects.policy(name, policy);
         policy.allows(&who, &Request { resource, action, object }, project)
+    }
+
+    /// What the caller may see, where many objects are asked about at once.
+    pub(crate) fn sight<'a>(&'a self, settings: &'a Settings) -> Sight<'a> {
+        let (name, groups) =
+            self.caller.as_ref().map_or(("", &[][..]), |it| (it.name.as_str(), &it.groups));
+        let asker = settings.policies.policy.asked_by(Who { name, groups });
+        Sight { call: self, settings, asker, reach: Vec::new() }
     }
 
     /// The groups that somebody vouches for.
@@ -107,6 +117,42 @@ impl Call {
         let mut items = items;
         items.retain(|it| self.may(resource, action::GET, &object(it)));
         items
+    }
+}
+
+/// Which Applications of an index a caller may see. A project that is visible or hidden as a whole
+/// is decided once, and what is hidden is not looked at.
+pub(crate) struct Sight<'a> {
+    call: &'a Call,
+    settings: &'a Settings,
+    asker: Asker<'a>,
+    reach: Vec<Option<Reach>>,
+}
+
+impl Sight<'_> {
+    /// May this one be seen?
+    pub(crate) fn takes_in(&mut self, index: &Index, entry: &Indexed) -> bool {
+        match self.reach(index, entry.project) {
+            Reach::All => true,
+            Reach::Nothing => false,
+            Reach::Parts => {
+                let object = self.call.object_of(&entry.app);
+                let (resource, action) = (resource::APPLICATIONS, action::GET);
+                self.asker.may(&Request { resource, action, object: &object }, |name| {
+                    self.call.server.projects.policy(name, &self.settings.policies.policy)
+                })
+            }
+        }
+    }
+
+    fn reach(&mut self, index: &Index, project: usize) -> Reach {
+        self.reach.resize(index.projects.len(), None);
+        *self.reach[project].get_or_insert_with(|| {
+            let start = format!("{}/", index.projects[project]);
+            self.asker.reach(resource::APPLICATIONS, action::GET, &start, |name| {
+                self.call.server.projects.policy(name, &self.settings.policies.policy)
+            })
+        })
     }
 }
 

@@ -112,8 +112,13 @@ pub(crate) async fn delete(
     call: Call,
     request: ApplicationSetDeleteRequest,
 ) -> Result<ApplicationSetResponse, Status> {
-    let set = find(&call, &request.name, &request.appset_namespace).await?;
-    call.require(resource::APPLICATION_SETS, action::DELETE, &object_of(&call, &set))?;
+    let set = stored(&call, &request.name, &request.appset_namespace).await?;
+    let set = set.ok_or_else(permission_denied)?;
+    let object = object_of(&call, &set);
+    if !call.may(resource::APPLICATION_SETS, action::DELETE, &object) && !may_see(&call, &set) {
+        return Err(permission_denied());
+    }
+    call.require(resource::APPLICATION_SETS, action::DELETE, &object)?;
     let store = call.server.store.at(&set.metadata.namespace);
     let deleted = store.delete(&APPLICATION_SETS, &request.name).await;
     deleted.map_err(|error| refused("error deleting ApplicationSets", &error))?;
@@ -207,10 +212,19 @@ pub(crate) async fn watch(call: Call, query: ApplicationSetWatchQuery) -> Result
 }
 
 async fn find(call: &Call, name: &str, namespace: &str) -> Result<ApplicationSet, Status> {
+    let found = stored(call, name, namespace).await?;
+    found.filter(|it| may_see(call, it)).ok_or_else(permission_denied)
+}
+
+async fn stored(
+    call: &Call,
+    name: &str,
+    namespace: &str,
+) -> Result<Option<ApplicationSet>, Status> {
     let namespace = checked_namespace(call, Some(namespace))?;
     let found = call.server.store.at(&namespace).get(&APPLICATION_SETS, name).await;
     let found = found.map_err(|error| refused("error getting ApplicationSet", &error))?;
-    found.map(shown).filter(|it| may_see(call, it)).ok_or_else(permission_denied)
+    Ok(found.map(shown))
 }
 
 fn may_see(call: &Call, set: &ApplicationSet) -> bool {

@@ -43,8 +43,53 @@ pub(crate) struct Event {
 
 /// All Applications, kept true by [`follow`].
 pub(crate) struct Apps {
-    known: Mutex<BTreeMap<AppKey, Arc<Application>>>,
+    known: Mutex<Known>,
     events: broadcast::Sender<Event>,
+}
+
+#[derive(Default)]
+struct Known {
+    by_key: BTreeMap<AppKey, Arc<Application>>,
+    /// The highest version that was ever seen.
+    newest: u64,
+    /// Made when it is asked for, and dropped with every change.
+    index: Option<Arc<Index>>,
+}
+
+/// All Applications at one time, with what a list needs to know of each before it looks at it.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    /// In the order of their keys.
+    pub(crate) apps: Vec<Indexed>,
+    /// The names of their projects.
+    pub(crate) projects: Vec<String>,
+    /// The highest version that was ever seen; none where there was no Application.
+    pub(crate) newest: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Indexed {
+    pub(crate) app: Arc<Application>,
+    /// Its place in [`Index::projects`].
+    pub(crate) project: usize,
+}
+
+impl Index {
+    fn of(known: &Known) -> Self {
+        let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut apps = Vec::with_capacity(known.by_key.len());
+        for app in known.by_key.values() {
+            let next = places.len();
+            let project = *places.entry(app.spec.project_name()).or_insert(next);
+            apps.push(Indexed { app: Arc::clone(app), project });
+        }
+        let mut projects = vec![String::new(); places.len()];
+        for (name, place) in places {
+            projects[place] = name.to_owned();
+        }
+        let newest = Some(known.newest).filter(|_| !apps.is_empty());
+        Self { apps, projects, newest }
+    }
 }
 
 impl Default for Apps {
@@ -54,39 +99,58 @@ impl Default for Apps {
 }
 
 impl Apps {
-    fn known(&self) -> MutexGuard<'_, BTreeMap<AppKey, Arc<Application>>> {
+    fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All, in the order of their keys.
     pub(crate) fn all(&self) -> Vec<Arc<Application>> {
-        self.known().values().cloned().collect()
+        self.known().by_key.values().cloned().collect()
+    }
+
+    /// One by its key.
+    pub(crate) fn get(&self, key: &AppKey) -> Option<Arc<Application>> {
+        self.known().by_key.get(key).cloned()
+    }
+
+    /// All, laid out for lists; shared by everybody who asks until the next change.
+    pub(crate) fn index(&self) -> Arc<Index> {
+        let mut known = self.known();
+        if let Some(index) = &known.index {
+            return Arc::clone(index);
+        }
+        let index = Arc::new(Index::of(&known));
+        known.index = Some(Arc::clone(&index));
+        index
     }
 
     /// All there are now, and every change from then on: nothing is lost in between.
     pub(crate) fn subscribe(&self) -> (Vec<Arc<Application>>, broadcast::Receiver<Event>) {
         let known = self.known();
-        (known.values().cloned().collect(), self.events.subscribe())
+        (known.by_key.values().cloned().collect(), self.events.subscribe())
     }
 
     /// Takes an Application over, from the watch or from a write of ours; an older state is ignored.
     pub(crate) fn see(&self, app: Application) {
         let mut known = self.known();
         let key = app.key();
-        let before = known.get(&key);
+        let before = known.by_key.get(&key);
         if before.is_some_and(|it| version(it) >= version(&app)) {
             return;
         }
         let turn = if before.is_some() { Turn::Modified } else { Turn::Added };
+        known.newest = known.newest.max(version(&app));
+        known.index = None;
         let app = Arc::new(app);
-        known.insert(key, Arc::clone(&app));
+        known.by_key.insert(key, Arc::clone(&app));
         // No listener is no error. Sent under the lock, so that order is the order of states.
         drop(self.events.send(Event { turn, app }));
     }
 
     fn forget(&self, key: &AppKey, last: Option<Application>) {
         let mut known = self.known();
-        if let Some(before) = known.remove(key) {
+        if let Some(before) = known.by_key.remove(key) {
+            known.index = None;
             let app = last.map_or(before, Arc::new);
             drop(self.events.send(Event { turn: Turn::Deleted, app }));
         }
@@ -94,7 +158,7 @@ impl Apps {
 
     fn retain(&self, listed: &BTreeSet<AppKey>) {
         let gone: Vec<AppKey> =
-            self.known().keys().filter(|key| !listed.contains(*key)).cloned().collect();
+            self.known().by_key.keys().filter(|key| !listed.contains(*key)).cloned().collect();
         for key in gone {
             self.forget(&key, None);
         }
@@ -162,6 +226,24 @@ mod tests {
             told.push((event.turn.as_str(), version(&event.app)));
         }
         assert_eq!(told, [("ADDED", 7), ("MODIFIED", 10), ("DELETED", 10)]);
+    }
+
+    #[test]
+    fn the_index_is_of_now_and_names_every_project_once() {
+        let apps = Apps::default();
+        for (number, (name, project)) in
+            [("a", "shop"), ("b", ""), ("c", "shop")].into_iter().enumerate()
+        {
+            let mut app = app(name, &number.to_string());
+            app.spec.project = project.into();
+            apps.see(app);
+        }
+        let index = apps.index();
+        assert!(Arc::ptr_eq(&index, &apps.index()));
+        assert_eq!(index.projects, ["shop", "default"]);
+        assert_eq!(index.apps.iter().map(|it| it.project).collect::<Vec<_>>(), [0, 1, 0]);
+        apps.forget(&app("a", "").key(), None);
+        assert_eq!((apps.index().apps.len(), apps.index().newest), (2, Some(2)));
     }
 
     #[test]

@@ -35,6 +35,9 @@ pub(crate) struct Logins {
     limits: LoginLimits,
     failures: Mutex<BTreeMap<String, Failures>>,
     pub(crate) places: Semaphore,
+    /// Passwords that are compared at the same time: half of the processors, so that whoever does
+    /// something else notices nothing of it.
+    pub(crate) comparing: Semaphore,
 }
 
 struct Failures {
@@ -45,7 +48,9 @@ struct Failures {
 impl Logins {
     pub(crate) fn new(limits: LoginLimits) -> Self {
         let places = Semaphore::new(limits.max_at_once.min(Semaphore::MAX_PERMITS));
-        Self { limits, failures: Mutex::default(), places }
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let comparing = Semaphore::new((processors / 2).max(1));
+        Self { limits, failures: Mutex::default(), places, comparing }
     }
 
     /// Did this name fail too often of late?

@@ -261,16 +261,24 @@ fn repositories(table: &mut Table<Call>) {
     let rest = [post("/api/v1/repositories/{repo}/validate").body(Body::Field("repo"))];
     table.unary(path, rest, repository::validate_access);
     let path = "/repository.RepositoryService/ListRefs";
-    table.unary(path, [get("/api/v1/repositories/{repo}/refs")], repository::list_refs);
+    table.unary(path, [get("/api/v1/repositories/{repo}/refs")], repository::contents::list_refs);
     let path = "/repository.RepositoryService/ListOCITags";
-    table.unary(path, [get("/api/v1/repositories/{repo}/oci-tags")], repository::list_oci_tags);
+    table.unary(
+        path,
+        [get("/api/v1/repositories/{repo}/oci-tags")],
+        repository::contents::list_oci_tags,
+    );
     let path = "/repository.RepositoryService/ListApps";
-    table.unary(path, [get("/api/v1/repositories/{repo}/apps")], repository::list_apps);
+    table.unary(path, [get("/api/v1/repositories/{repo}/apps")], repository::contents::list_apps);
     let path = "/repository.RepositoryService/GetAppDetails";
     let rest = [post("/api/v1/repositories/{source.repoURL}/appdetails")];
-    table.unary(path, rest, repository::app_details);
+    table.unary(path, rest, repository::contents::app_details);
     let path = "/repository.RepositoryService/GetHelmCharts";
-    table.unary(path, [get("/api/v1/repositories/{repo}/helmcharts")], repository::helm_charts);
+    table.unary(
+        path,
+        [get("/api/v1/repositories/{repo}/helmcharts")],
+        repository::contents::helm_charts,
+    );
     write_repositories(table);
     repository_credentials(table);
 }

@@ -198,6 +198,15 @@ pub(crate) async fn of(call: &Call, app: &Application) -> Result<AppProject, Sta
     virtual_project(call, project).await
 }
 
+/// A project by its name, with what it inherits.
+///
+/// # Errors
+/// `NotFound` in the words of the API server.
+pub(crate) async fn effective(call: &Call, name: &str) -> Result<AppProject, Status> {
+    let project = find(&call.server.store, name).await?;
+    virtual_project(call, project).await
+}
+
 /// The clusters that are registered for a project.
 pub(crate) fn clusters_of(settings: &Settings, project: &str) -> ProjectClusters {
     let own = settings.clusters.iter().filter(|it| it.project == project);

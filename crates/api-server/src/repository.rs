@@ -1,7 +1,10 @@
 //! Repositories: `repository.RepositoryService`.
 //!
 //! A repository is a Secret. Those that manifests are read from and those that
-//! rendered manifests are pushed to are kept apart: see [`Purpose`].
+//! rendered manifests are pushed to are kept apart: see [`Purpose`]. What is inside of them is in
+//! `contents`.
+
+pub(crate) mod contents;
 
 use api::Time;
 use engine::project::repo_url;
@@ -13,9 +16,8 @@ use serde_json::json;
 use wire::Status;
 use wire::message::cluster::ConnectionState;
 use wire::message::repository::{
-    AppInfo, DirectoryAppSpec, HelmAppSpec, HelmChart, HelmChartsResponse, KustomizeAppSpec, Refs,
-    RepoAccessQuery, RepoAppDetailsQuery, RepoAppDetailsResponse, RepoAppsQuery, RepoAppsResponse,
-    RepoCreateRequest, RepoQuery, RepoResponse, RepoUpdateRequest, Repository, RepositoryList,
+    RepoAccessQuery, RepoCreateRequest, RepoQuery, RepoResponse, RepoUpdateRequest, Repository,
+    RepositoryList,
 };
 
 use crate::access::scoped;
@@ -115,75 +117,6 @@ pub(crate) async fn validate_access(
     call.require(resource::REPOSITORIES, action::CREATE, &object)?;
     test(&call, &asked(query)).await.map_err(|error| unreachable(&error))?;
     Ok(RepoResponse {})
-}
-
-pub(crate) async fn list_refs(call: Call, query: RepoQuery) -> Result<Refs, Status> {
-    let object = scoped(&query.app_project, &query.repo);
-    call.require(resource::REPOSITORIES, action::GET, &object)?;
-    let refs = call.server.ports.sources.refs(&query.repo).await;
-    let refs = refs.map_err(|error| Status::unknown(error.message))?;
-    Ok(Refs { branches: refs.branches, tags: refs.tags })
-}
-
-pub(crate) async fn list_oci_tags(call: Call, query: RepoQuery) -> Result<Refs, Status> {
-    let object = scoped(&query.app_project, &query.repo);
-    call.require(resource::REPOSITORIES, action::GET, &object)?;
-    let tags = call.server.ports.sources.oci_tags(&query.repo).await;
-    let tags = tags.map_err(|error| Status::unknown(error.message))?;
-    Ok(Refs { branches: Vec::new(), tags })
-}
-
-pub(crate) async fn helm_charts(
-    call: Call,
-    query: RepoQuery,
-) -> Result<HelmChartsResponse, Status> {
-    let object = scoped(&query.app_project, &query.repo);
-    call.require(resource::REPOSITORIES, action::GET, &object)?;
-    let charts = call.server.ports.sources.helm_charts(&query.repo).await;
-    let charts = charts.map_err(|error| Status::unknown(error.message))?;
-    let items = charts.into_iter().map(|(name, versions)| HelmChart { name, versions });
-    Ok(HelmChartsResponse { items: items.collect() })
-}
-
-pub(crate) async fn list_apps(
-    call: Call,
-    query: RepoAppsQuery,
-) -> Result<RepoAppsResponse, Status> {
-    call.require(resource::REPOSITORIES, action::GET, &query.repo)?;
-    let apps = call.server.ports.sources.list_apps(&query.repo, &query.revision).await;
-    let apps = apps.map_err(|error| Status::unknown(error.message))?;
-    let items = apps.into_iter().map(|(path, type_)| AppInfo { type_, path });
-    Ok(RepoAppsResponse { items: items.collect() })
-}
-
-pub(crate) async fn app_details(
-    call: Call,
-    query: RepoAppDetailsQuery,
-) -> Result<RepoAppDetailsResponse, Status> {
-    let Some(source) = query.source else {
-        return Err(Status::invalid_argument("missing payload in request"));
-    };
-    let object = scoped(&query.app_project, &source.repo_url);
-    call.require(resource::REPOSITORIES, action::GET, &object)?;
-    let details = call.server.ports.sources.details(&source).await;
-    let details = details.map_err(|error| Status::unknown(error.message))?;
-    let mut answer =
-        RepoAppDetailsResponse { type_: details.source_type, ..RepoAppDetailsResponse::default() };
-    match answer.type_.as_str() {
-        "Helm" => {
-            answer.helm = Some(HelmAppSpec {
-                name: details.name,
-                value_files: details.value_files,
-                parameters: details.parameters,
-                values: details.values,
-                file_parameters: details.file_parameters,
-            });
-        }
-        "Kustomize" => answer.kustomize = Some(KustomizeAppSpec { images: details.images }),
-        "Directory" => answer.directory = Some(DirectoryAppSpec {}),
-        _ => {}
-    }
-    Ok(answer)
 }
 
 fn payload(repo: Option<Repository>) -> Result<Repository, Status> {

@@ -117,7 +117,7 @@ async fn check_in_time(
     }
     let account = settings.account(name);
     let hash = account.map(|it| it.password_hash.text()).filter(|it| !it.is_empty());
-    let good = is_password(password, hash.unwrap_or(NOBODY).to_owned()).await;
+    let good = is_password(server, password, hash.unwrap_or(NOBODY).to_owned()).await;
     let Some(account) = account.filter(|_| good && hash.is_some()) else {
         server.logins.failed(name, Instant::now());
         return Err(wrong());
@@ -134,7 +134,9 @@ async fn check_in_time(
 }
 
 /// Compares off the async workers: bcrypt takes a tenth of a second on purpose.
-async fn is_password(password: String, hash: String) -> bool {
+async fn is_password(server: &ApiServer, password: String, hash: String) -> bool {
+    // Nobody closes it.
+    let _turn = server.logins.comparing.acquire().await;
     let compared = tokio::task::spawn_blocking(move || bcrypt::verify(password, &hash));
     matches!(compared.await, Ok(Ok(true)))
 }

@@ -22,10 +22,7 @@ use futures::future::BoxFuture;
 use object::{Object, ResourceKey};
 use prometheus_client::registry::Registry;
 use render::tree::MemoryTree;
-use render::{
-    EnabledSourceTypes, NothingOutside, RenderContext, RenderError, SourceDetails, SourceType,
-    Still, World,
-};
+use render::{EnabledSourceTypes, RenderContext, SourceDetails, SourceType};
 use repo_server::{Freshness, ManifestQuery, RefSource, RepoUrl, TargetRevision};
 use runtime::{Chain, Shutdown, serve_metrics};
 use settings::SettingsStore;
@@ -209,6 +206,32 @@ pub(crate) struct InProcessSources {
     pub(crate) namespace: String,
 }
 
+impl InProcessSources {
+    fn query(&self, request: RenderRequest) -> ManifestQuery {
+        let version = request.cluster.client().version().git_version.clone();
+        let capabilities = self.sources.capabilities(version, &request.cluster.kinds());
+        let refs = request.refs.into_iter().map(|(source, revision)| RefSource {
+            name: source.ref_,
+            repo_url: source.repo_url,
+            revision: TargetRevision(revision),
+            tag_prefix: source.tag_prefix,
+        });
+        ManifestQuery {
+            source: request.source,
+            revision: TargetRevision(request.revision),
+            freshness: Freshness::Latest,
+            refs: refs.collect(),
+            context: RenderContext {
+                project: request.project,
+                capabilities,
+                ..self.sources.context(request.instance, request.namespace)
+            },
+            integrity: None,
+            ignore_cache: request.ignore_cache,
+        }
+    }
+}
+
 impl Sources for InProcessSources {
     fn resolve<'a>(
         &'a self,
@@ -232,27 +255,7 @@ impl Sources for InProcessSources {
     }
 
     fn render(&self, request: RenderRequest) -> BoxFuture<'_, Result<Rendered, SourceError>> {
-        let version = request.cluster.client().version().git_version.clone();
-        let capabilities = self.sources.capabilities(version, &request.cluster.kinds());
-        let refs = request.refs.into_iter().map(|(source, revision)| RefSource {
-            name: source.ref_,
-            repo_url: source.repo_url,
-            revision: TargetRevision(revision),
-            tag_prefix: source.tag_prefix,
-        });
-        let query = ManifestQuery {
-            source: request.source,
-            revision: TargetRevision(request.revision),
-            freshness: Freshness::Latest,
-            refs: refs.collect(),
-            context: RenderContext {
-                project: request.project,
-                capabilities,
-                ..self.sources.context(request.instance, request.namespace)
-            },
-            integrity: None,
-            ignore_cache: request.ignore_cache,
-        };
+        let query = self.query(request);
         async move {
             let rendered = self.sources.server.manifests(query).await.map_err(|it| told(&it))?;
             Ok(Rendered {
@@ -269,34 +272,19 @@ impl Sources for InProcessSources {
         files: BTreeMap<String, Vec<u8>>,
         request: RenderRequest,
     ) -> BoxFuture<'_, Result<Rendered, SourceError>> {
-        let version = request.cluster.client().version().git_version.clone();
-        let context = RenderContext {
-            project: request.project,
-            capabilities: self.sources.capabilities(version, &request.cluster.kinds()),
-            ..self.sources.context(request.instance, request.namespace)
-        };
-        let (source, revision) = (request.source, request.revision);
+        let query = self.query(request);
         async move {
-            let rendered = tokio::task::spawn_blocking(move || {
-                let tree = files
-                    .into_iter()
-                    .fold(MemoryTree::new(), |tree, (path, content)| tree.file(&path, content));
-                let world = World {
-                    commit: &revision,
-                    facts: &Still,
-                    outside: &NothingOutside,
-                    refs: BTreeMap::new(),
-                };
-                let manifests = render::render(&tree, &source, &context, &world).0?;
-                Ok::<_, RenderError>(Rendered {
-                    source_type: manifests.source_type.as_str().to_owned(),
-                    objects: manifests.objects,
-                    commit: revision,
-                })
-            });
-            let failed = |message: String| SourceError { message, is_inaccessible: false };
-            let rendered = rendered.await.map_err(|error| failed(error.to_string()))?;
-            rendered.map_err(|error| failed(Chain(&error).to_string()))
+            let tree = files
+                .into_iter()
+                .fold(MemoryTree::new(), |tree, (path, content)| tree.file(&path, content));
+            let commit = query.revision.0.clone();
+            let rendered = self.sources.server.manifests_of(tree, query).await;
+            let rendered = rendered.map_err(|it| told(&it))?;
+            Ok(Rendered {
+                commit,
+                source_type: rendered.source_type.as_str().to_owned(),
+                objects: rendered.objects,
+            })
         }
         .boxed()
     }

@@ -44,13 +44,16 @@ impl ElsewhereSources {
 
     fn request(&self, request: RenderRequest) -> ManifestRequest {
         let RenderRequest { source, project, refs, cluster, .. } = request;
+        let tracking = controller::tracking(&self.settings.current().tracking);
         ManifestRequest {
             revision: request.revision,
             no_cache: request.ignore_cache,
             no_revision_cache: true,
             app_name: request.instance,
             namespace: request.namespace,
-            tracking_method: "annotation".to_owned(),
+            app_label_key: tracking.label_key,
+            tracking_method: tracking.method.as_str().to_owned(),
+            installation_id: tracking.installation_id,
             kube_version: cluster.client().version().git_version.clone(),
             api_versions: cluster.kinds().api_versions(),
             ..self.sources.request(source, project, refs)

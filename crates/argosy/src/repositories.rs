@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use render::EnabledSourceTypes;
+use render::tracking::Tracking;
 use repo_server::{AzureWorkload, CredentialBook, Identity, RepoCredentials, RepoKind};
 use runtime::Shutdown;
 use settings::repositories::Repository;
@@ -16,6 +17,7 @@ pub(crate) struct RenderSettings {
     pub(crate) enabled: EnabledSourceTypes,
     pub(crate) values_file_schemes: Vec<String>,
     pub(crate) kustomize_build_options: String,
+    pub(crate) tracking: Tracking,
 }
 
 impl RenderSettings {
@@ -29,6 +31,7 @@ impl RenderSettings {
             },
             values_file_schemes: rendering.helm_values_file_schemes.clone(),
             kustomize_build_options: rendering.kustomize_build_options.clone(),
+            tracking: controller::tracking(&settings.tracking),
         }
     }
 }

@@ -6,7 +6,6 @@ use cluster::Kinds;
 use controller::{Freshness, RenderRequest, Rendered, SourceError, Sources};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use render::tracking::{Tracking, TrackingMethod};
 use render::{Capabilities, RenderContext, SourceType};
 use repo_server::{Disposition, ManifestQuery, RefSource, RepoServer, TargetRevision};
 use runtime::Chain;
@@ -58,7 +57,7 @@ impl InProcess {
     pub(crate) fn context(&self, instance: String, namespace: String) -> RenderContext {
         let settings = self.settings.lock().expect("nobody panics while looking up").clone();
         RenderContext {
-            tracking: Tracking { method: TrackingMethod::Annotation, ..Tracking::default() },
+            tracking: settings.tracking,
             enabled: settings.enabled,
             values_file_schemes: settings.values_file_schemes,
             kustomize_build_options: settings.kustomize_build_options,

@@ -54,7 +54,7 @@ use runtime::{Queue, SPANS, Shutdown};
 use tokio::sync::watch as signal;
 use tracing::Instrument as _;
 
-pub use crate::settings::Settings;
+pub use crate::settings::{Settings, tracking};
 pub use destinations::{Destination, DestinationError};
 pub use engine::{Explanation, HealBackoff};
 pub use events::EventOptions;

@@ -188,7 +188,9 @@ fn source_error_grace(all: &All) -> Duration {
     Duration::from_secs(seconds.and_then(|it| it.parse().ok()).unwrap_or(180))
 }
 
-fn tracking(written: &settings::Tracking) -> Tracking {
+/// By what objects are known to be of an Application, as manifests are marked with it.
+#[must_use]
+pub fn tracking(written: &settings::Tracking) -> Tracking {
     Tracking {
         method: match written.method {
             settings::TrackingMethod::Annotation => TrackingMethod::Annotation,

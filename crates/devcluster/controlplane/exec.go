@@ -37,9 +37,10 @@ func (p *podPlayer) serveExec(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	command := r.URL.Query()["command"]
+	// The fifth protocol is for web sockets alone: an API server that is offered it here speaks it,
+	// and waits in vain.
 	remotecommand.ServeExec(w, r, pod, pod.Name, string(pod.UID), r.PathValue("container"), command, options,
-		execIdleTime, remotecommand.DefaultStreamCreationTimeout,
-		[]string{remotecommand.StreamProtocolV4Name, remotecommand.StreamProtocolV5Name})
+		execIdleTime, remotecommand.DefaultStreamCreationTimeout, remotecommand.SupportedStreamingProtocols)
 }
 
 // ExecInContainer runs a command until it ends, its pod does, or nobody is

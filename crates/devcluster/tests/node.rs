@@ -233,3 +233,33 @@ fn claims_services_and_ingresses_get_what_a_cloud_would_give() {
     namespace.kubectl(&["delete", "pvc/disk"]);
     namespace.wait(&volume, "delete");
 }
+
+#[test]
+fn a_command_runs_in_a_container_and_its_end_is_told() {
+    let namespace = Namespace::create("exec");
+    namespace.apply(&pod("shell", "Always", "image: x, command: [sleep, 1d]"));
+    namespace.wait("pod/shell", "condition=Ready");
+    let mut kubectl = Command::new(cluster().kubectl_path())
+        .args([
+            "-n",
+            "exec",
+            "exec",
+            "-i",
+            "shell",
+            "--",
+            "sh",
+            "-c",
+            "read x; echo got $x; exit 3",
+        ])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("kubectl runs");
+    let mut input = kubectl.stdin.take().expect("it was piped");
+    input.write_all(b"this\n").expect("kubectl reads its input");
+    drop(input);
+    let output = kubectl.wait_with_output().expect("it ends");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "got this\n");
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -22,5 +22,7 @@ mod vocabulary;
 pub use builtin::builtin_policy;
 pub use line::Finding;
 pub use pattern::MatchMode;
-pub use policy::{Options, Policy, ProjectPolicy, Request, Who, joined, project_of, validate};
+pub use policy::{
+    Asker, Options, Policy, ProjectPolicy, Reach, Request, Who, joined, project_of, validate,
+};
 pub use vocabulary::{action, resource};

@@ -27,7 +27,8 @@ pub(crate) enum Pattern {
     Glob(Glob),
     /// Text that a regular expression without special characters looks for.
     Contains(Box<str>),
-    Regex(Regex),
+    /// With what every text that fits begins with.
+    Regex(Regex, Box<str>),
     Unreadable,
 }
 
@@ -38,6 +39,16 @@ pub(crate) enum Fit {
     No,
     /// A regular expression that cannot be read ends the decision with a no.
     Broken,
+}
+
+/// How many of the texts that begin alike a pattern fits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Extent {
+    #[default]
+    Nothing,
+    /// Some of them, or nobody knows.
+    Parts,
+    All,
 }
 
 /// No regular expression of a policy needs more; a megabyte of automaton is plenty.
@@ -81,7 +92,7 @@ impl Pattern {
             _ => {}
         }
         let built = RegexBuilder::new(&as_go_reads(text)).size_limit(REGEX_LIMIT).build();
-        built.map_or(Self::Unreadable, Self::Regex)
+        built.map_or(Self::Unreadable, |regex| Self::Regex(regex, anchored(text).into()))
     }
 
     pub(crate) fn is_unreadable(&self) -> bool {
@@ -95,7 +106,7 @@ impl Pattern {
             Self::Pieces(pieces) => fits_pieces(pieces, text),
             Self::Glob(glob) => glob.is_match(text),
             Self::Contains(needle) => text.contains(&**needle),
-            Self::Regex(regex) => regex.is_match(text),
+            Self::Regex(regex, _) => regex.is_match(text),
             Self::Unreadable => match mode {
                 MatchMode::Glob => false,
                 MatchMode::Regex => return Fit::Broken,
@@ -109,9 +120,43 @@ impl Pattern {
         match self {
             Self::Exactly(text) => text,
             Self::Pieces(pieces) => &pieces[0],
+            Self::Regex(_, prefix) => prefix,
             _ => "",
         }
     }
+
+    /// How many of the texts that begin with `start` it fits; none for a broken one.
+    pub(crate) fn extent(&self, start: &str, mode: MatchMode) -> Option<Extent> {
+        let fits_whatever_follows = match self {
+            Self::Anything => true,
+            Self::Pieces(pieces) => {
+                pieces.last().is_some_and(|it| it.is_empty()) && fits_pieces(pieces, start)
+            }
+            Self::Contains(needle) => start.contains(&**needle),
+            Self::Unreadable => match mode {
+                MatchMode::Glob => return Some(Extent::Nothing),
+                MatchMode::Regex => return None,
+            },
+            Self::Exactly(_) | Self::Glob(_) | Self::Regex(..) => false,
+        };
+        let prefix = self.prefix();
+        let goes_on = !matches!(self, Self::Exactly(_)) && start.starts_with(prefix);
+        Some(match fits_whatever_follows {
+            true => Extent::All,
+            false if prefix.starts_with(start) || goes_on => Extent::Parts,
+            false => Extent::Nothing,
+        })
+    }
+}
+
+/// The literal text after a `^` at the beginning of a regular expression without alternatives.
+fn anchored(text: &str) -> &str {
+    let Some(rest) = text.strip_prefix('^').filter(|it| !it.contains('|')) else { return "" };
+    let end = rest.find(|it: char| r"\.+*?()[]{}^$".contains(it)).unwrap_or(rest.len());
+    // What may be there any number of times may be missing.
+    let is_counted = rest[end..].starts_with(['*', '?', '{', '+']);
+    let last = rest[..end].chars().next_back().filter(|_| is_counted);
+    &rest[..end - last.map_or(0, char::len_utf8)]
 }
 
 fn fits_pieces(pieces: &[Box<str>], text: &str) -> bool {
@@ -240,6 +285,47 @@ mod tests {
         check(MatchMode::Regex, "^[[]$", &["["], &["]"]);
         check(MatchMode::Regex, "^[]a]$", &["]", "a"], &["b"]);
         check(MatchMode::Regex, "^[[:alpha:]]+$", &["ab"], &["a1"]);
+    }
+
+    #[test]
+    fn a_regular_expression_tells_what_it_begins_with() {
+        let prefix = |text: &str| Pattern::new(text, MatchMode::Regex).prefix().to_owned();
+        for (text, expect) in [
+            ("^dev-1/.*", "dev-1/"),
+            ("^dev-1$", "dev-1"),
+            ("^ab*c", "a"),
+            ("^ab+c", "a"),
+            ("^ab{0,2}", "a"),
+            ("^é?x", ""),
+            ("^a|b", ""),
+            ("^(?i)a.", ""),
+            (r"^a\.b", "a"),
+            ("dev-.*", ""),
+        ] {
+            assert_eq!(prefix(text), expect, "{text}");
+        }
+    }
+
+    #[track_caller]
+    fn check_extent(mode: MatchMode, pattern: &str, expect: Option<Extent>) {
+        assert_eq!(Pattern::new(pattern, mode).extent("shop/", mode), expect, "{pattern}");
+    }
+
+    #[test]
+    fn a_pattern_knows_how_much_of_a_project_it_fits() {
+        for all in ["*", "*/*", "shop/*", "s*", "*p/*"] {
+            check_extent(MatchMode::Glob, all, Some(Extent::All));
+        }
+        for parts in ["shop/web", "shop/w*", "*/web", "shop*web", "{shop,x}/*", "s*/*/*"] {
+            check_extent(MatchMode::Glob, parts, Some(Extent::Parts));
+        }
+        for nothing in ["shop", "other/*", "shopping/*", "["] {
+            check_extent(MatchMode::Glob, nothing, Some(Extent::Nothing));
+        }
+        check_extent(MatchMode::Regex, "shop", Some(Extent::All));
+        check_extent(MatchMode::Regex, "^shop/.*", Some(Extent::Parts));
+        check_extent(MatchMode::Regex, "^other/.*", Some(Extent::Nothing));
+        check_extent(MatchMode::Regex, "(", None);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::builtin::builtin_policy;
 use crate::line::Finding;
 use crate::pattern::MatchMode;
 use crate::resource;
-use crate::rules::{Rules, SubjectRules, Verdict};
+use crate::rules::{Objects, Question, Rules, Ruling, SubjectRules};
 
 /// Roles of roles are followed this far.
 const ROLE_DEPTH: usize = 10;
@@ -55,6 +55,17 @@ pub struct Request<'a> {
     pub action: &'a str,
     /// `project/name` for what lives in a project, else a name.
     pub object: &'a str,
+}
+
+/// How many of a project's objects somebody may do something with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reach {
+    /// None of them.
+    Nothing,
+    /// That depends on their names: ask about each.
+    Parts,
+    /// All of them.
+    All,
 }
 
 /// The built-in policy and the operator's, ready to decide.
@@ -143,105 +154,143 @@ impl Policy {
         request: &Request<'_>,
         project: impl FnOnce(&str) -> Option<Arc<ProjectPolicy>>,
     ) -> bool {
-        if !self.options.is_enforced {
-            return true;
+        self.asked_by(*who).may(request, project)
+    }
+
+    /// Somebody who will ask more than once.
+    #[must_use]
+    pub fn asked_by<'a>(&'a self, who: Who<'a>) -> Asker<'a> {
+        let subject = |name: &'a str| Subject {
+            name,
+            known: self.known.as_ref().and_then(|it| it.get(name)),
+        };
+        let group = |name: &'a String| {
+            (subject(name), self.rules.iter().any(|rules| rules.is_member(name)))
+        };
+        Asker {
+            policy: self,
+            default_role: Some(self.options.default_role.as_str())
+                .filter(|it| !it.is_empty())
+                .map(subject),
+            own: subject(who.name),
+            groups: who.groups.iter().map(group).collect(),
+            everybody: subject(""),
         }
-        if self.allows_default_role(None, request) {
-            return true;
+    }
+}
+
+/// Somebody, with what the policy says of them found once for all their requests.
+#[derive(Debug)]
+pub struct Asker<'a> {
+    policy: &'a Policy,
+    default_role: Option<Subject<'a>>,
+    own: Subject<'a>,
+    /// With whether a `g` line of the policy names the group.
+    groups: Vec<(Subject<'a>, bool)>,
+    /// Rules whose subject is left empty are for everybody.
+    everybody: Subject<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Subject<'a> {
+    name: &'a str,
+    known: Option<&'a Known>,
+}
+
+impl Asker<'_> {
+    /// May they? `project` finds the policy of the project that the request is about.
+    pub fn may(
+        &self,
+        request: &Request<'_>,
+        project: impl FnOnce(&str) -> Option<Arc<ProjectPolicy>>,
+    ) -> bool {
+        let Request { resource, action, object } = *request;
+        let question = Question { resource, action, objects: Objects::One(object) };
+        self.decided(&question, project_of(request), project) == Reach::All
+    }
+
+    /// With how many objects of a project may they? `start` is the project with a slash behind.
+    pub fn reach(
+        &self,
+        resource: &str,
+        action: &str,
+        start: &str,
+        project: impl FnOnce(&str) -> Option<Arc<ProjectPolicy>>,
+    ) -> Reach {
+        let project_name = project_of(&Request { resource, action, object: start });
+        let question = Question { resource, action, objects: Objects::Below(start) };
+        self.decided(&question, project_name, project)
+    }
+
+    fn decided(
+        &self,
+        question: &Question<'_>,
+        project_name: Option<&str>,
+        project: impl FnOnce(&str) -> Option<Arc<ProjectPolicy>>,
+    ) -> Reach {
+        if !self.policy.options.is_enforced {
+            return Reach::All;
         }
-        let project_name = project_of(request);
+        let default = |project| {
+            let role = self.default_role.as_ref();
+            role.map_or(Reach::Nothing, |role| self.of(role, project, question))
+        };
+        let mut reach = default(None);
+        if reach == Reach::All {
+            return reach;
+        }
         let project = project_name.and_then(project);
         let with_project = project.as_ref().map(|it| &it.rules);
         // A project's token counts in its own project only.
         let is_foreign = project.is_some()
-            && role_subject(who.name).is_some_and(|(own, _)| Some(own) != project_name);
-        let allowed = !is_foreign
-            && ((project.is_some() && self.allows_default_role(with_project, request))
-                || self.allows_subject(with_project, who.name, request)
-                || self
-                    .groups_with_roles(with_project, who)
-                    .any(|group| self.allows_subject(with_project, group, request)));
-        // Rules whose subject is left empty are for everybody.
-        allowed || self.allows_subject(None, "", request)
-    }
-
-    fn allows_default_role(&self, project: Option<&Rules>, request: &Request<'_>) -> bool {
-        let role = &self.options.default_role;
-        !role.is_empty() && self.allows_subject(project, role, request)
-    }
-
-    /// A group that no `g` line names is not asked about, whatever its `p` lines say.
-    fn groups_with_roles<'a>(
-        &self,
-        project: Option<&Rules>,
-        who: &Who<'a>,
-    ) -> impl Iterator<Item = &'a str> {
-        who.groups.iter().map(String::as_str).filter(move |group| {
-            self.rules.iter().any(|rules| rules.is_member(group))
-                || project.is_some_and(|it| it.is_member(group))
-        })
-    }
-
-    fn allows_subject(
-        &self,
-        project: Option<&Rules>,
-        subject: &str,
-        request: &Request<'_>,
-    ) -> bool {
-        let Some(known) = &self.known else {
-            return self.allows_found(project, subject, request);
-        };
-        let known = known.get(subject);
-        let roles = known.into_iter().flat_map(|it| &it.names).map(|it| &**it);
-        let names = std::iter::once(subject).chain(roles.filter(|it| *it != subject));
-        let mut ruling = Ruling::default();
-        match project {
-            None => ruling.hear(known.into_iter().flat_map(|it| &it.rules), request),
-            // Where the project adds no role, they are those that are known.
-            Some(project) if !names.clone().any(|it| project.is_member(it)) => {
-                ruling.hear(known.into_iter().flat_map(|it| &it.rules), request);
-                ruling.hear(names.filter_map(|it| project.about(it)), request);
+            && role_subject(self.own.name).is_some_and(|(own, _)| Some(own) != project_name);
+        if !is_foreign {
+            if project.is_some() {
+                reach = reach.max(default(with_project));
             }
-            Some(_) => return self.allows_found(project, subject, request),
+            // A group that no `g` line names is not asked about, whatever its `p` lines say.
+            let groups = self.groups.iter().filter(|(group, is_member)| {
+                *is_member || with_project.is_some_and(|it| it.is_member(group.name))
+            });
+            for subject in std::iter::once(&self.own).chain(groups.map(|(group, _)| group)) {
+                if reach == Reach::All {
+                    return reach;
+                }
+                reach = reach.max(self.of(subject, with_project, question));
+            }
         }
-        ruling.is_allowed && !ruling.is_denied
+        reach.max(self.of(&self.everybody, None, question))
+    }
+
+    /// What the rules about one subject and its roles say.
+    fn of(&self, subject: &Subject<'_>, project: Option<&Rules>, question: &Question<'_>) -> Reach {
+        if self.policy.known.is_none() {
+            return self.found(subject.name, project, question);
+        }
+        let known = subject.known;
+        let mut ruling = Ruling::default();
+        if let Some(project) = project {
+            let roles = known.into_iter().flat_map(|it| &it.names).map(|it| &**it);
+            let names = std::iter::once(subject.name).chain(roles.filter(|it| *it != subject.name));
+            // Where the project adds a role, they are more than those that are known.
+            if names.clone().any(|it| project.is_member(it)) {
+                return self.found(subject.name, Some(project), question);
+            }
+            ruling.hear(names.filter_map(|it| project.about(it)), question);
+        }
+        ruling.hear(known.into_iter().flat_map(|it| &it.rules), question);
+        ruling.reach()
     }
 
     /// The same the long way: finds the roles first.
-    fn allows_found(&self, project: Option<&Rules>, subject: &str, request: &Request<'_>) -> bool {
-        let sheets: Vec<&Rules> = self.rules.iter().chain(project).collect();
+    fn found(&self, subject: &str, project: Option<&Rules>, question: &Question<'_>) -> Reach {
+        let sheets: Vec<&Rules> = self.policy.rules.iter().chain(project).collect();
         let names = subjects_of(&sheets, subject);
         let about =
             names.iter().flat_map(|name| sheets.iter().filter_map(|rules| rules.about(name)));
         let mut ruling = Ruling::default();
-        ruling.hear(about, request);
-        ruling.is_allowed && !ruling.is_denied
-    }
-}
-
-/// What the rules about one subject and its roles come to: one deny outweighs all allows.
-#[derive(Default)]
-struct Ruling {
-    is_allowed: bool,
-    is_denied: bool,
-}
-
-impl Ruling {
-    fn hear<'r>(
-        &mut self,
-        rules: impl Iterator<Item = &'r Arc<SubjectRules>>,
-        request: &Request<'_>,
-    ) {
-        for rules in rules {
-            match rules.judge(request) {
-                Verdict::Denied => {
-                    self.is_denied = true;
-                    return;
-                }
-                Verdict::Allowed => self.is_allowed = true,
-                Verdict::Silent => {}
-            }
-        }
+        ruling.hear(about, question);
+        ruling.reach()
     }
 }
 

@@ -4,11 +4,12 @@
 //! at those whose object pattern begins as the object does.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::line::{Effect, Finding, Line, read};
-use crate::pattern::{Fit, MatchMode, Pattern};
-use crate::policy::Request;
+use crate::pattern::{Extent, Fit, MatchMode, Pattern};
+use crate::policy::Reach;
 use crate::{action, resource};
 
 #[derive(Clone, Debug, Default)]
@@ -36,12 +37,49 @@ struct Rule {
     effect: Effect,
 }
 
-/// What the rules of a subject say about a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    Allowed,
-    Denied,
-    Silent,
+/// What is asked for, of one object or of all in a project.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Question<'a> {
+    pub(crate) resource: &'a str,
+    pub(crate) action: &'a str,
+    pub(crate) objects: Objects<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Objects<'a> {
+    One(&'a str),
+    /// All whose names begin so.
+    Below(&'a str),
+}
+
+/// What the rules about one subject and its roles come to: a deny outweighs all allows.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ruling {
+    allowed: Extent,
+    denied: Extent,
+}
+
+impl Ruling {
+    pub(crate) fn hear<'r>(
+        &mut self,
+        rules: impl Iterator<Item = &'r Arc<SubjectRules>>,
+        question: &Question<'_>,
+    ) {
+        for rules in rules {
+            rules.rule(question, self);
+            if self.denied == Extent::All {
+                return;
+            }
+        }
+    }
+
+    pub(crate) fn reach(self) -> Reach {
+        match (self.allowed, self.denied) {
+            (_, Extent::All) | (Extent::Nothing, _) => Reach::Nothing,
+            (Extent::All, Extent::Nothing) => Reach::All,
+            _ => Reach::Parts,
+        }
+    }
 }
 
 impl Rules {
@@ -105,7 +143,7 @@ impl Rules {
     }
 
     pub(crate) fn is_member(&self, name: &str) -> bool {
-        self.roles.contains_key(name)
+        !self.roles.is_empty() && self.roles.contains_key(name)
     }
 
     /// Every role that some `g` line gives.
@@ -126,16 +164,18 @@ impl Rules {
 }
 
 impl SubjectRules {
-    pub(crate) fn judge(&self, request: &Request<'_>) -> Verdict {
-        let mut verdict = Verdict::Silent;
-        for rule in self.concerning(request.object) {
-            match rule.judge(request, self.mode) {
-                Verdict::Denied => return Verdict::Denied,
-                Verdict::Allowed => verdict = Verdict::Allowed,
-                Verdict::Silent => {}
+    fn rule(&self, question: &Question<'_>, ruling: &mut Ruling) {
+        let start = match question.objects {
+            Objects::One(text) | Objects::Below(text) => text,
+        };
+        for rule in self.beginning_of(start) {
+            rule.add_to(ruling, question, self.mode);
+        }
+        if matches!(question.objects, Objects::Below(_)) {
+            for rule in self.below(start) {
+                rule.add_to(ruling, question, self.mode);
             }
         }
-        verdict
     }
 
     fn add(&mut self, rule: Rule, mode: MatchMode) {
@@ -147,36 +187,52 @@ impl SubjectRules {
         self.by_prefix.entry(prefix.into()).or_default().push(rule);
     }
 
-    fn concerning<'s>(&'s self, object: &'s str) -> impl Iterator<Item = &'s Rule> {
-        let prefixes = self.lengths.iter().map_while(|length| match object.get(..*length) {
+    /// The rules whose prefix the text begins with.
+    fn beginning_of<'s>(&'s self, text: &'s str) -> impl Iterator<Item = &'s Rule> {
+        let prefixes = self.lengths.iter().map_while(|length| match text.get(..*length) {
             Some(prefix) => Some(Some(prefix)),
-            None if *length < object.len() => Some(None), // inside of a character
+            None if *length < text.len() => Some(None), // inside of a character
             None => None,
         });
         prefixes.flatten().filter_map(|prefix| self.by_prefix.get(prefix)).flatten()
+    }
+
+    /// The rules whose prefix begins with the text and is longer.
+    fn below<'s>(&'s self, text: &'s str) -> impl Iterator<Item = &'s Rule> {
+        let longer = self.by_prefix.range::<str, _>((Bound::Excluded(text), Bound::Unbounded));
+        longer.take_while(move |(prefix, _)| prefix.starts_with(text)).flat_map(|(_, it)| it)
     }
 }
 
 impl Rule {
     /// Resource, action and object are asked in this order, as a pattern that is
     /// broken counts only when it is reached.
-    fn judge(&self, request: &Request<'_>, mode: MatchMode) -> Verdict {
-        let parts = [
-            (&self.resource, request.resource),
-            (&self.action, request.action),
-            (&self.object, request.object),
-        ];
-        for (pattern, text) in parts {
+    fn add_to(&self, ruling: &mut Ruling, question: &Question<'_>, mode: MatchMode) {
+        for (pattern, text) in
+            [(&self.resource, question.resource), (&self.action, question.action)]
+        {
             match pattern.fits(text, mode) {
                 Fit::Yes => {}
-                Fit::No => return Verdict::Silent,
-                Fit::Broken => return Verdict::Denied,
+                Fit::No => return,
+                Fit::Broken => {
+                    ruling.denied = Extent::All;
+                    return;
+                }
             }
         }
-        match self.effect {
-            Effect::Allow => Verdict::Allowed,
-            Effect::Deny => Verdict::Denied,
-            Effect::Nothing => Verdict::Silent,
+        let extent = match question.objects {
+            Objects::One(object) => match self.object.fits(object, mode) {
+                Fit::Yes => Some(Extent::All),
+                Fit::No => Some(Extent::Nothing),
+                Fit::Broken => None,
+            },
+            Objects::Below(start) => self.object.extent(start, mode),
+        };
+        match (extent, self.effect) {
+            (None, _) => ruling.denied = Extent::All,
+            (Some(extent), Effect::Allow) => ruling.allowed = ruling.allowed.max(extent),
+            (Some(extent), Effect::Deny) => ruling.denied = ruling.denied.max(extent),
+            (Some(_), Effect::Nothing) => {}
         }
     }
 }

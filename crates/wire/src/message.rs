@@ -23,8 +23,10 @@ pub mod settings;
 pub mod version;
 
 mod base64_text;
+mod micro_time;
 mod read;
 
+pub use micro_time::MicroTime;
 pub(crate) use read::{Lenient, read};
 
 use std::collections::BTreeMap;
@@ -148,4 +150,5 @@ lenient!(
     api::SyncStrategy,
     api::SyncWindow,
     api::Time,
+    MicroTime,
 );

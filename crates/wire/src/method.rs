@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -14,7 +13,6 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tonic::Status;
-use tonic::server::Grpc;
 use tonic_prost::ProstCodec;
 
 use crate::request::{RequestError, request_json};
@@ -26,7 +24,7 @@ use crate::{HttpBody, MESSAGE_LIMIT};
 /// The methods of an API. `C` is what a handler gets besides the message: the
 /// server and the caller.
 pub struct Table<C> {
-    methods: BTreeMap<&'static str, Arc<dyn Endpoint<C>>>,
+    methods: BTreeMap<&'static str, Arc<Endpoint<C>>>,
     routes: Vec<Route<C>>,
 }
 
@@ -34,26 +32,45 @@ pub(crate) struct Route<C> {
     pub(crate) verb: Method,
     pub(crate) template: Template,
     pub(crate) body: Body,
-    pub(crate) endpoint: Arc<dyn Endpoint<C>>,
+    pub(crate) endpoint: Arc<Endpoint<C>>,
 }
 
-/// One method.
-pub trait Endpoint<C>: Send + Sync {
+/// One method, and the ways into it.
+pub struct Endpoint<C> {
+    path: &'static str,
+    shapes: fn(&mut SchemaGenerator) -> Option<Shapes>,
+    grpc: Box<Grpc<C>>,
+    json: Box<Json<C>>,
+}
+
+type Grpc<C> = dyn Fn(C, Request<HttpBody>) -> BoxFuture<'static, Response<HttpBody>> + Send + Sync;
+type Json<C> = dyn Fn(C, String) -> BoxFuture<'static, Result<Reply, Status>> + Send + Sync;
+
+impl<C> Endpoint<C> {
     /// Its gRPC path.
-    fn path(&self) -> &'static str;
+    #[must_use]
+    pub fn path(&self) -> &'static str {
+        self.path
+    }
 
     /// Answers a gRPC request.
-    fn grpc(
+    pub fn grpc(
         &self,
         context: C,
         request: Request<HttpBody>,
-    ) -> BoxFuture<'static, Response<HttpBody>>;
-
-    /// What goes in and out over REST; nothing where it cannot be called so.
-    fn shapes(&self, generator: &mut SchemaGenerator) -> Option<Shapes>;
+    ) -> BoxFuture<'static, Response<HttpBody>> {
+        (self.grpc)(context, request)
+    }
 
     /// Answers a message given as JSON.
-    fn json(&self, context: C, request: String) -> BoxFuture<'static, Result<Reply, Status>>;
+    pub fn json(&self, context: C, request: String) -> BoxFuture<'static, Result<Reply, Status>> {
+        (self.json)(context, request)
+    }
+
+    /// What goes in and out over REST; nothing where it cannot be called so.
+    pub(crate) fn shapes(&self, generator: &mut SchemaGenerator) -> Option<Shapes> {
+        (self.shapes)(generator)
+    }
 }
 
 /// An answer as JSON.
@@ -67,7 +84,7 @@ pub enum Reply {
 /// A REST request that found its method.
 pub struct Routed<C> {
     /// The method.
-    pub endpoint: Arc<dyn Endpoint<C>>,
+    pub endpoint: Arc<Endpoint<C>>,
     body: Body,
     found: Match,
 }
@@ -107,8 +124,15 @@ impl<C: Clone + Send + Sync + 'static> Table<C> {
         F: Fn(C, Asked) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Result<Answer, Status>> + Send + 'static,
     {
-        let types: PhantomData<fn(Asked) -> Answer> = PhantomData;
-        self.add(Arc::new(Unary { path, handler, types }), rest);
+        let over_json = handler.clone();
+        let json = move |context: C, request: String| {
+            let handler = over_json.clone();
+            async move { Ok(Reply::One(go_json(&handler(context, asked(&request)?).await?))) }
+                .boxed()
+        };
+        let shapes =
+            |generator: &mut SchemaGenerator| Some(Shapes::of::<Asked, Answer>(generator, false));
+        self.add(Endpoint { path, shapes, grpc: unary(handler), json: Box::new(json) }, rest);
     }
 
     /// A method that answers as long as somebody listens.
@@ -124,8 +148,24 @@ impl<C: Clone + Send + Sync + 'static> Table<C> {
         Fut: Future<Output = Result<Answers, Status>> + Send + 'static,
         Answers: Stream<Item = Result<Answer, Status>> + Send + 'static,
     {
-        let types: PhantomData<fn(Asked) -> Answer> = PhantomData;
-        self.add(Arc::new(Streaming { path, handler, types }), rest);
+        let over_json = handler.clone();
+        let json = move |context: C, request: String| {
+            let handler = over_json.clone();
+            async move {
+                let answers = handler(context, asked(&request)?).await?;
+                let answers = answers.map(|it| it.map(|answer| go_json(&answer)));
+                Ok(Reply::Many(answers.boxed()))
+            }
+            .boxed()
+        };
+        let grpc = move |context: C, request: Request<HttpBody>| {
+            let service = service(&handler, context);
+            async move { server::<Asked, Answer>().server_streaming(service, request).await }
+                .boxed()
+        };
+        let shapes =
+            |generator: &mut SchemaGenerator| Some(Shapes::of::<Asked, Answer>(generator, true));
+        self.add(Endpoint { path, shapes, grpc: Box::new(grpc), json: Box::new(json) }, rest);
     }
 
     /// A method whose request comes in pieces. Over REST there is none: it has no form there that
@@ -137,8 +177,13 @@ impl<C: Clone + Send + Sync + 'static> Table<C> {
         F: Fn(C, tonic::Streaming<Piece>) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Result<Answer, Status>> + Send + 'static,
     {
-        let types: PhantomData<fn(Piece) -> Answer> = PhantomData;
-        self.add(Arc::new(Upload { path, handler, types }), []);
+        let grpc = move |context: C, request: Request<HttpBody>| {
+            let service = service(&handler, context);
+            async move { server::<Piece, Answer>().client_streaming(service, request).await }
+                .boxed()
+        };
+        let json = grpc_only("this method takes a stream: call it over gRPC");
+        self.add(Endpoint { path, shapes: |_| None, grpc: Box::new(grpc), json }, []);
     }
 
     /// A method with one answer that is called over gRPC only.
@@ -149,11 +194,12 @@ impl<C: Clone + Send + Sync + 'static> Table<C> {
         F: Fn(C, Asked) -> Fut + Clone + Send + Sync + 'static,
         Fut: Future<Output = Result<Answer, Status>> + Send + 'static,
     {
-        let types: PhantomData<fn(Asked) -> Answer> = PhantomData;
-        self.add(Arc::new(Internal { path, handler, types }), []);
+        let json = grpc_only("this method is for other servers: call it over gRPC");
+        self.add(Endpoint { path, shapes: |_| None, grpc: unary(handler), json }, []);
     }
 
-    fn add(&mut self, endpoint: Arc<dyn Endpoint<C>>, rest: impl IntoIterator<Item = Rest>) {
+    fn add(&mut self, endpoint: Endpoint<C>, rest: impl IntoIterator<Item = Rest>) {
+        let endpoint = Arc::new(endpoint);
         for Rest { verb, template, body } in rest {
             let template = Template::parse(template);
             self.routes.push(Route { verb, template, body, endpoint: Arc::clone(&endpoint) });
@@ -173,7 +219,7 @@ impl<C: Clone + Send + Sync + 'static> Table<C> {
 
     /// The method of a gRPC path.
     #[must_use]
-    pub fn grpc(&self, path: &str) -> Option<Arc<dyn Endpoint<C>>> {
+    pub fn grpc(&self, path: &str) -> Option<Arc<Endpoint<C>>> {
         self.methods.get(path).cloned()
     }
 
@@ -187,50 +233,8 @@ impl<C: Clone + Send + Sync + 'static> Table<C> {
     }
 }
 
-struct Unary<F, Asked, Answer> {
-    path: &'static str,
-    handler: F,
-    types: PhantomData<fn(Asked) -> Answer>,
-}
-
-impl<C, F, Fut, Asked, Answer> Endpoint<C> for Unary<F, Asked, Answer>
-where
-    C: Clone + Send + Sync + 'static,
-    Asked: Message + Default + DeserializeOwned + JsonSchema + 'static,
-    Answer: Message + Serialize + JsonSchema + 'static,
-    F: Fn(C, Asked) -> Fut + Clone + Send + Sync + 'static,
-    Fut: Future<Output = Result<Answer, Status>> + Send + 'static,
-{
-    fn path(&self) -> &'static str {
-        self.path
-    }
-
-    fn shapes(&self, generator: &mut SchemaGenerator) -> Option<Shapes> {
-        Some(Shapes::of::<Asked, Answer>(generator, false))
-    }
-
-    fn grpc(
-        &self,
-        context: C,
-        request: Request<HttpBody>,
-    ) -> BoxFuture<'static, Response<HttpBody>> {
-        let service = service(&self.handler, context);
-        async move { server::<Asked, Answer>().unary(service, request).await }.boxed()
-    }
-
-    fn json(&self, context: C, request: String) -> BoxFuture<'static, Result<Reply, Status>> {
-        let handler = self.handler.clone();
-        async move { Ok(Reply::One(go_json(&handler(context, asked(&request)?).await?))) }.boxed()
-    }
-}
-
-struct Internal<F, Asked, Answer> {
-    path: &'static str,
-    handler: F,
-    types: PhantomData<fn(Asked) -> Answer>,
-}
-
-impl<C, F, Fut, Asked, Answer> Endpoint<C> for Internal<F, Asked, Answer>
+/// The way over gRPC into a method with one answer.
+fn unary<C, F, Fut, Asked, Answer>(handler: F) -> Box<Grpc<C>>
 where
     C: Clone + Send + Sync + 'static,
     Asked: Message + Default + 'static,
@@ -238,107 +242,15 @@ where
     F: Fn(C, Asked) -> Fut + Clone + Send + Sync + 'static,
     Fut: Future<Output = Result<Answer, Status>> + Send + 'static,
 {
-    fn path(&self) -> &'static str {
-        self.path
-    }
-
-    fn shapes(&self, _: &mut SchemaGenerator) -> Option<Shapes> {
-        None
-    }
-
-    fn grpc(
-        &self,
-        context: C,
-        request: Request<HttpBody>,
-    ) -> BoxFuture<'static, Response<HttpBody>> {
-        let service = service(&self.handler, context);
+    Box::new(move |context, request| {
+        let service = service(&handler, context);
         async move { server::<Asked, Answer>().unary(service, request).await }.boxed()
-    }
-
-    fn json(&self, _: C, _: String) -> BoxFuture<'static, Result<Reply, Status>> {
-        async { Err(Status::unimplemented("this method is for other servers: call it over gRPC")) }
-            .boxed()
-    }
+    })
 }
 
-struct Streaming<F, Asked, Answer> {
-    path: &'static str,
-    handler: F,
-    types: PhantomData<fn(Asked) -> Answer>,
-}
-
-impl<C, F, Fut, Asked, Answer, Answers> Endpoint<C> for Streaming<F, Asked, Answer>
-where
-    C: Clone + Send + Sync + 'static,
-    Asked: Message + Default + DeserializeOwned + JsonSchema + 'static,
-    Answer: Message + Serialize + JsonSchema + 'static,
-    F: Fn(C, Asked) -> Fut + Clone + Send + Sync + 'static,
-    Fut: Future<Output = Result<Answers, Status>> + Send + 'static,
-    Answers: Stream<Item = Result<Answer, Status>> + Send + 'static,
-{
-    fn path(&self) -> &'static str {
-        self.path
-    }
-
-    fn shapes(&self, generator: &mut SchemaGenerator) -> Option<Shapes> {
-        Some(Shapes::of::<Asked, Answer>(generator, true))
-    }
-
-    fn grpc(
-        &self,
-        context: C,
-        request: Request<HttpBody>,
-    ) -> BoxFuture<'static, Response<HttpBody>> {
-        let service = service(&self.handler, context);
-        async move { server::<Asked, Answer>().server_streaming(service, request).await }.boxed()
-    }
-
-    fn json(&self, context: C, request: String) -> BoxFuture<'static, Result<Reply, Status>> {
-        let handler = self.handler.clone();
-        async move {
-            let answers = handler(context, asked(&request)?).await?;
-            let answers = answers.map(|it| it.map(|answer| go_json(&answer)));
-            Ok(Reply::Many(answers.boxed()))
-        }
-        .boxed()
-    }
-}
-
-struct Upload<F, Piece, Answer> {
-    path: &'static str,
-    handler: F,
-    types: PhantomData<fn(Piece) -> Answer>,
-}
-
-impl<C, F, Fut, Piece, Answer> Endpoint<C> for Upload<F, Piece, Answer>
-where
-    C: Clone + Send + Sync + 'static,
-    Piece: Message + Default + 'static,
-    Answer: Message + 'static,
-    F: Fn(C, tonic::Streaming<Piece>) -> Fut + Clone + Send + Sync + 'static,
-    Fut: Future<Output = Result<Answer, Status>> + Send + 'static,
-{
-    fn path(&self) -> &'static str {
-        self.path
-    }
-
-    fn shapes(&self, _: &mut SchemaGenerator) -> Option<Shapes> {
-        None
-    }
-
-    fn grpc(
-        &self,
-        context: C,
-        request: Request<HttpBody>,
-    ) -> BoxFuture<'static, Response<HttpBody>> {
-        let service = service(&self.handler, context);
-        async move { server::<Piece, Answer>().client_streaming(service, request).await }.boxed()
-    }
-
-    fn json(&self, _: C, _: String) -> BoxFuture<'static, Result<Reply, Status>> {
-        async { Err(Status::unimplemented("this method takes a stream: call it over gRPC")) }
-            .boxed()
-    }
+/// No way over REST.
+fn grpc_only<C: 'static>(why: &'static str) -> Box<Json<C>> {
+    Box::new(move |_, _| async move { Err(Status::unimplemented(why)) }.boxed())
 }
 
 /// A handler as tonic calls it.
@@ -365,12 +277,12 @@ where
     })
 }
 
-fn server<Asked, Answer>() -> Grpc<ProstCodec<Answer, Asked>>
+fn server<Asked, Answer>() -> tonic::server::Grpc<ProstCodec<Answer, Asked>>
 where
     Asked: Message + Default + 'static,
     Answer: Message + 'static,
 {
-    Grpc::new(ProstCodec::default())
+    tonic::server::Grpc::new(ProstCodec::default())
         .max_decoding_message_size(MESSAGE_LIMIT)
         .max_encoding_message_size(MESSAGE_LIMIT)
 }

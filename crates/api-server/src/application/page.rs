@@ -3,10 +3,11 @@
 //! The token of a page names the last Application on it with what it was sorted
 //! by: Applications that come and go meanwhile neither repeat nor hide others.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use api::{AppKey, Application};
+use api::Application;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use wire::message::application::ApplicationQuery;
@@ -29,20 +30,20 @@ pub(super) struct Paging {
     by: By,
     is_reversed: bool,
     limit: usize,
-    after: Option<Place>,
+    after: Option<Place<'static>>,
 }
 
 /// Where an Application stands in an order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    by: String,
-    name: String,
-    namespace: String,
+struct Place<'a> {
+    by: Cow<'a, str>,
+    name: Cow<'a, str>,
+    namespace: Cow<'a, str>,
 }
 
 /// A page, and the token of the next if there is one.
-pub(super) struct Page {
-    pub(super) apps: Vec<Arc<Application>>,
+pub(super) struct Page<'a> {
+    pub(super) apps: Vec<&'a Arc<Application>>,
     pub(super) next: Option<String>,
 }
 
@@ -81,21 +82,27 @@ impl Paging {
     }
 
     /// `apps` come by key.
-    pub(super) fn page(&self, apps: impl Iterator<Item = Arc<Application>>) -> Page {
+    pub(super) fn page<'a>(&self, apps: impl Iterator<Item = &'a Arc<Application>>) -> Page<'a> {
         let is_after = |app: &Application| {
             let after = self.after.as_ref();
             after.is_none_or(|it| self.order(&self.place(app), it) == Ordering::Greater)
         };
         let wanted = apps.filter(|it| is_after(it));
-        let mut apps: Vec<Arc<Application>>;
+        let with_next = self.limit.saturating_add(1);
+        let mut apps: Vec<&Arc<Application>>;
         if self.by == By::Key && !self.is_reversed {
-            apps = wanted.take(self.limit.saturating_add(1)).collect();
+            apps = wanted.take(with_next).collect();
         } else {
-            apps = wanted.collect();
-            apps.sort_by_cached_key(|it| self.place(it));
-            if self.is_reversed {
-                apps.reverse();
+            let mut placed: Vec<_> = wanted.map(|app| (self.place(app), app)).collect();
+            // Only what is on the page is put in order.
+            if placed.len() > with_next {
+                placed.select_nth_unstable_by(self.limit, |(one, _), (other, _)| {
+                    self.order(one, other)
+                });
+                placed.truncate(with_next);
             }
+            placed.sort_unstable_by(|(one, _), (other, _)| self.order(one, other));
+            apps = placed.into_iter().map(|(_, app)| app).collect();
         }
         let has_more = apps.len() > self.limit;
         apps.truncate(self.limit);
@@ -104,33 +111,33 @@ impl Paging {
         Page { apps, next }
     }
 
-    fn order(&self, one: &Place, other: &Place) -> Ordering {
+    fn order(&self, one: &Place<'_>, other: &Place<'_>) -> Ordering {
         if self.is_reversed { other.cmp(one) } else { one.cmp(other) }
     }
 
-    fn place(&self, app: &Application) -> Place {
+    fn place<'a>(&self, app: &'a Application) -> Place<'a> {
         let by = match self.by {
-            By::Key => app.metadata.namespace.clone(),
-            By::Name => String::new(),
-            By::Project => app.spec.project_name().to_owned(),
-            By::Health => app.status.health.status.clone(),
-            By::Sync => app.status.sync.status.clone(),
-            By::Created => app.metadata.creation_timestamp.to_string(),
+            By::Key => app.metadata.namespace.as_str().into(),
+            By::Name => "".into(),
+            By::Project => app.spec.project_name().into(),
+            By::Health => app.status.health.status.as_str().into(),
+            By::Sync => app.status.sync.status.as_str().into(),
+            By::Created => app.metadata.creation_timestamp.to_string().into(),
         };
-        let AppKey { namespace, name } = app.key();
-        Place { by, name, namespace }
+        let (name, namespace) = (app.metadata.name.as_str(), app.metadata.namespace.as_str());
+        Place { by, name: name.into(), namespace: namespace.into() }
     }
 }
 
-impl Place {
+impl Place<'_> {
     fn to_token(&self) -> String {
         URL_SAFE_NO_PAD.encode(format!("{}\n{}\n{}", self.by, self.name, self.namespace))
     }
 
-    fn read(token: &str) -> Option<Self> {
+    fn read(token: &str) -> Option<Place<'static>> {
         let text = String::from_utf8(URL_SAFE_NO_PAD.decode(token).ok()?).ok()?;
-        let mut parts = text.splitn(3, '\n').map(str::to_owned);
-        Some(Self { by: parts.next()?, name: parts.next()?, namespace: parts.next()? })
+        let mut parts = text.splitn(3, '\n').map(|it| Cow::Owned(it.to_owned()));
+        Some(Place { by: parts.next()?, name: parts.next()?, namespace: parts.next()? })
     }
 }
 
@@ -164,7 +171,8 @@ mod tests {
         let mut pages = Vec::new();
         loop {
             let paging = Paging::read(&query(sort, limit, token)).expect("a query");
-            let page = paging.page(apps().into_iter());
+            let apps = apps();
+            let page = paging.page(apps.iter());
             let names = page.apps.iter().map(|it| it.metadata.name.as_str());
             pages.push(names.collect::<Vec<_>>().join(""));
             token = page.next;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use api::{Application, ApplicationList, RefreshType, names};
-use rbac::{action, resource};
 use serde_json::json;
 use tokio::sync::broadcast;
 use wire::Status;
@@ -103,16 +102,15 @@ fn is_one_of(wanted: &[String], word: &str) -> bool {
 
 pub(crate) async fn list(call: Call, query: ApplicationQuery) -> Result<ApplicationList, Status> {
     let filter = Filter::new(&call, &query)?;
-    let apps = call.server.apps.all();
-    let newest = apps.iter().map(|it| version(it)).max();
-    let may_see =
-        |app: &Application| call.may(resource::APPLICATIONS, action::GET, &call.object_of(app));
     let paging = Paging::read(&query).map_err(Status::invalid_argument)?;
-    let visible = apps.into_iter().filter(|it| filter.admits(it) && may_see(it));
-    let page = paging.page(visible);
-    let items = page.apps.into_iter().map(|it| shown(&call.server, Arc::unwrap_or_clone(it)));
+    let index = call.server.apps.index();
+    let settings = call.server.settings.current();
+    let mut sight = call.sight(&settings);
+    let visible = index.apps.iter().filter(|it| sight.takes_in(&index, it));
+    let page = paging.page(visible.map(|it| &it.app).filter(|it| filter.admits(it)));
+    let items = page.apps.into_iter().map(|it| shown(&call.server, (**it).clone()));
     let mut list = ApplicationList { items: items.collect(), ..ApplicationList::default() };
-    list.metadata.resource_version = newest.map(|it| it.to_string()).unwrap_or_default();
+    list.metadata.resource_version = index.newest.map(|it| it.to_string()).unwrap_or_default();
     list.metadata.continue_ = page.next.unwrap_or_default();
     Ok(list)
 }

@@ -11,6 +11,7 @@ mod grpc;
 mod hostile;
 mod objects;
 mod operations;
+mod partial_rights;
 mod projects;
 mod repositories;
 mod rights;
@@ -97,6 +98,7 @@ async fn story(control_plane: &DevCluster) {
     step!(extensions::requests_are_passed_on(&rest, &client));
     step!(objects::a_deployment_is_restarted(&rest, &client));
     step!(rights::some_rights_are_not_all(&rest, &client));
+    step!(partial_rights::each_right_opens_its_methods(&rest, &client));
     step!(grpc::grpc_says_the_same(&rest, token));
     step!(applications::a_deletion_cascades_unless_told_otherwise(&rest, &client));
     step!(operations::each_was_answered(&rest));

@@ -33,7 +33,7 @@ pub(crate) async fn repositories_are_secrets(rest: &Rest, client: &Client) {
         json!({"branches": ["main"], "tags": ["v1"]})
     );
     assert_eq!(
-        rest.get(&format!("{one}/apps")).await,
+        rest.get(&format!("{one}/apps?appProject=default&appName=new")).await,
         json!({"items": [{"type": "Kustomize", "path": "web"}]})
     );
     assert_eq!(rest.ask("DELETE", &one, Value::Null).await, (200, json!({})));
@@ -70,8 +70,13 @@ pub(crate) async fn what_a_repository_holds_is_told(rest: &Rest) {
     let one = "/api/v1/repositories/https%3A%2F%2Fexample.org%2Fweb";
     assert_eq!(rest.get(&format!("{one}/oci-tags")).await, json!({"tags": ["1.0.0"]}));
     let source = json!({"repoURL": "https://example.org/web", "path": "web"});
-    let (status, told) =
-        rest.ask("POST", &format!("{one}/appdetails"), json!({"source": source})).await;
+    let (status, told) = rest
+        .ask(
+            "POST",
+            &format!("{one}/appdetails"),
+            json!({"source": source, "appProject": "default", "appName": "new"}),
+        )
+        .await;
     assert_eq!((status, &told["type"]), (200, &"Directory".into()), "{told}");
     let (status, told) =
         rest.ask("POST", &format!("{one}/validate"), json!("https://example.org/web")).await;

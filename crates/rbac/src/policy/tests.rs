@@ -170,3 +170,35 @@ fn many_with_many_roles_do_not_fill_the_memory() {
     let request = Request { resource: "applications", action: "get", object: "x/web" };
     assert!(policy.allows(&who, &request, |_| None));
 }
+
+#[track_caller]
+fn check_reach(policy: &str, who: (&str, &[&str]), project: &str, expect: Reach) {
+    let policy = Policy::new(policy, Options::default()).0;
+    let groups: Vec<String> = who.1.iter().map(|it| (*it).to_owned()).collect();
+    let shop = "p, proj:shop:ci, applications, get, shop/*, allow\ng, builders, proj:shop:ci";
+    let own = |name: &str| policy.project(shop).0.filter(|_| name == "shop").map(Arc::new);
+    let asker = policy.asked_by(Who { name: who.0, groups: &groups });
+    assert_eq!(asker.reach("applications", "get", &format!("{project}/"), own), expect);
+}
+
+#[test]
+fn whole_projects_are_decided_at_once() {
+    check_reach(TEAM, ("ann", &[]), "dev-1", Reach::All);
+    check_reach(TEAM, ("ann", &[]), "shop", Reach::Nothing);
+    check_reach(TEAM, ("bob", &["sales"]), "dev-1", Reach::All);
+    check_reach(TEAM, ("bob", &["builders"]), "shop", Reach::All);
+    check_reach(TEAM, ("proj:shop:ci", &[]), "shop", Reach::All);
+    check_reach(TEAM, ("proj:shop:ci", &[]), "dev-1", Reach::Nothing);
+    check_reach("", ("admin", &[]), "dev-1", Reach::All);
+}
+
+#[test]
+fn a_project_of_which_only_parts_are_allowed_is_decided_by_name() {
+    let web = "p, ann, applications, get, shop/web, allow";
+    check_reach(web, ("ann", &[]), "shop", Reach::Parts);
+    check_reach(web, ("ann", &[]), "other", Reach::Nothing);
+    let but = "p, ann, applications, get, shop/*, allow\np, ann, applications, get, shop/x*, deny";
+    check_reach(but, ("ann", &[]), "shop", Reach::Parts);
+    let none = "p, ann, applications, get, shop/web, allow\np, ann, *, *, *, deny";
+    check_reach(none, ("ann", &[]), "shop", Reach::Nothing);
+}

@@ -1,6 +1,7 @@
 //! Kubernetes events, as the API tells them.
 
 use super::messages;
+use super::micro_time::MicroTime;
 
 messages! {
     /// Events.
@@ -26,7 +27,7 @@ messages! {
             #[prost(message, required, tag = 7)]
             last_timestamp: api::Time,
             #[prost(message, required, tag = 10)]
-            event_time: api::Time,
+            event_time: MicroTime,
         }
         #[prost(string, tag = 3)]
         reason: String,
@@ -75,7 +76,7 @@ messages! {
     EventSeries {
         @always {
             #[prost(message, required, tag = 2)]
-            last_observed_time: api::Time,
+            last_observed_time: MicroTime,
         }
         #[prost(int32, tag = 1)]
         count: i32,
