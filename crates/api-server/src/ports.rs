@@ -178,6 +178,8 @@ pub struct Details {
     pub images: Vec<String>,
     /// What the chart says of itself.
     pub about: ChartDetails,
+    /// The parameters that the plugin announces.
+    pub plugin_parameters: Vec<wire::message::repository::ParameterAnnouncement>,
 }
 
 /// Branches and tags of a repository.

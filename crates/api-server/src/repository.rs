@@ -13,9 +13,10 @@ use serde_json::json;
 use wire::Status;
 use wire::message::cluster::ConnectionState;
 use wire::message::repository::{
-    AppInfo, DirectoryAppSpec, HelmAppSpec, HelmChart, HelmChartsResponse, KustomizeAppSpec, Refs,
-    RepoAccessQuery, RepoAppDetailsQuery, RepoAppDetailsResponse, RepoAppsQuery, RepoAppsResponse,
-    RepoCreateRequest, RepoQuery, RepoResponse, RepoUpdateRequest, Repository, RepositoryList,
+    AppInfo, DirectoryAppSpec, HelmAppSpec, HelmChart, HelmChartsResponse, KustomizeAppSpec,
+    PluginAppSpec, Refs, RepoAccessQuery, RepoAppDetailsQuery, RepoAppDetailsResponse,
+    RepoAppsQuery, RepoAppsResponse, RepoCreateRequest, RepoQuery, RepoResponse, RepoUpdateRequest,
+    Repository, RepositoryList,
 };
 
 use crate::access::scoped;
@@ -181,6 +182,10 @@ pub(crate) async fn app_details(
         }
         "Kustomize" => answer.kustomize = Some(KustomizeAppSpec { images: details.images }),
         "Directory" => answer.directory = Some(DirectoryAppSpec {}),
+        "Plugin" => {
+            let parameters_announcement = details.plugin_parameters;
+            answer.plugin = Some(PluginAppSpec { parameters_announcement });
+        }
         _ => {}
     }
     Ok(answer)

@@ -451,7 +451,11 @@ impl Sources for InProcessSources {
                     details.file_parameters = chart.file_parameters;
                 }
                 SourceDetails::Kustomize(kustomization) => details.images = kustomization.images,
-                SourceDetails::Directory | SourceDetails::Plugin => {}
+                SourceDetails::Directory => {}
+                SourceDetails::Plugin(parameters) => {
+                    let parameters = parameters.into_iter().map(repo_server::service::announcement);
+                    details.plugin_parameters = parameters.collect();
+                }
             }
             Ok(details)
         }

@@ -98,6 +98,7 @@ fn request(source: ApplicationSource) -> RenderRequest {
         kinds: Arc::default(),
         integrity: None,
         ignore_cache: false,
+        generate_paths: String::new(),
     }
 }
 

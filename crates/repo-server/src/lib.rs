@@ -29,6 +29,7 @@ mod index;
 mod integrity;
 mod job;
 mod jsonnet;
+mod lent;
 mod listing;
 mod manifests;
 mod options;

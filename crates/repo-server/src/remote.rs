@@ -118,13 +118,19 @@ impl Remote {
         })
     }
 
-    fn way(&self) -> Result<Way, FetchError> {
+    /// Who we are for the repository and whom we trust, with a token where one
+    /// is needed.
+    pub(crate) fn trust(&self) -> Result<Trust, FetchError> {
         let book = self.book.current();
         let trust = match &self.tried {
             Some(credentials) => book.trust(&self.url, credentials),
             None => book.for_repo(&self.url),
         };
-        let trust = self.book.logged_in(&self.url, trust, Purpose::Git, self.silence)?;
+        self.book.logged_in(&self.url, trust, Purpose::Git, self.silence)
+    }
+
+    fn way(&self) -> Result<Way, FetchError> {
+        let trust = self.trust()?;
         let ssh = if self.url.is_ssh() {
             let files = SshFiles::write(&trust, self.silence);
             Some(files.map_err(|error| FetchError::Store {

@@ -101,6 +101,7 @@ pub(super) fn query(
         },
         enabled: enabled(&asked.enabled_source_types),
         limits: options.limits,
+        generate_paths: asked.annotation_manifest_generate_paths.clone(),
         capabilities: Arc::new(Capabilities {
             kube_version: asked.kube_version.clone(),
             api_versions: asked.api_versions.clone(),
