@@ -72,6 +72,17 @@ pub trait Sources: Send + Sync {
         revision: &'a str,
     ) -> BoxFuture<'a, Result<Vec<(String, String)>, SourceError>>;
 
+    /// A push came: fetches what the source's revision stands for now and tells
+    /// the files that differ since a commit; nothing, if that cannot be told.
+    fn changed_since<'a>(
+        &'a self,
+        _source: &'a ApplicationSource,
+        _project: &'a str,
+        _since: &'a str,
+    ) -> BoxFuture<'a, Option<Vec<String>>> {
+        Box::pin(std::future::ready(None))
+    }
+
     /// What a source is, and what it takes.
     fn details<'a>(
         &'a self,

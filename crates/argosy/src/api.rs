@@ -26,7 +26,7 @@ use render::{
     EnabledSourceTypes, NothingOutside, RenderContext, RenderError, SourceDetails, SourceType,
     Still, World,
 };
-use repo_server::{Freshness, ManifestQuery, RefSource, RepoUrl, TargetRevision};
+use repo_server::{CommitSha, Freshness, ManifestQuery, RefSource, RepoUrl, TargetRevision};
 use runtime::{Chain, Shutdown, serve_metrics};
 use settings::SettingsStore;
 use settings::repositories::Repository;
@@ -412,6 +412,31 @@ impl Sources for InProcessSources {
             let apps = self.sources.server.list_apps(&RepoUrl::new(repo), &revision, enabled).await;
             let apps = apps.map_err(|it| told(&it))?;
             Ok(apps.into_iter().map(|(path, kind)| (path, kind.as_str().to_owned())).collect())
+        }
+        .boxed()
+    }
+
+    fn changed_since<'a>(
+        &'a self,
+        source: &'a ApplicationSource,
+        project: &'a str,
+        since: &'a str,
+    ) -> BoxFuture<'a, Option<Vec<String>>> {
+        async move {
+            let server = &self.sources.server;
+            let freshness = Freshness::Latest;
+            // Without a commit to compare with there is still something to fetch.
+            let changed = match CommitSha::parse(since) {
+                Some(since) => {
+                    server.changed_since(source, project, &since, freshness).await.map(Some)
+                }
+                None => server.moved(source, project, freshness).await.map(|_| None),
+            };
+            changed.unwrap_or_else(|error| {
+                let error = Chain(&error).to_string();
+                tracing::info!(error, "could not tell what a push changed; everybody looks");
+                None
+            })
         }
         .boxed()
     }

@@ -15,6 +15,7 @@ use crate::disk::Disk;
 use crate::events::{Observer, RequestKind};
 use crate::flight::Flights;
 use crate::job::{At, Job, Origin};
+use crate::moved::Followers;
 use crate::packages::Packages;
 use crate::pause::Pauses;
 use crate::redirect::Moved;
@@ -66,6 +67,7 @@ pub(crate) struct Inner {
     pub(crate) stats: Stats,
     pub(crate) pauses: Pauses,
     pub(crate) ask_pass: AskPass,
+    pub(crate) followers: Followers,
     pub(crate) observer: OnceLock<Arc<dyn Observer>>,
 }
 
@@ -99,6 +101,7 @@ impl RepoServer {
             stats: Stats::default(),
             pauses: Pauses::default(),
             ask_pass: AskPass::new(&options.plugins.ask_pass_socket),
+            followers: Followers::default(),
             observer: OnceLock::new(),
             options,
         };
