@@ -239,7 +239,9 @@ mod tests {
         frame.to_vec()
     }
 
-    fn headers(path: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
+    type Headers = Vec<(Vec<u8>, Vec<u8>)>;
+
+    fn headers(path: &str) -> Headers {
         let long = "x".repeat(300);
         [(":method", "POST"), (":authority", path), ("x-long", &long)]
             .map(|(name, value)| (name.as_bytes().to_vec(), value.as_bytes().to_vec()))
@@ -247,7 +249,7 @@ mod tests {
     }
 
     /// What is readable after the preface, decoded: kind, flags, headers.
-    fn read(requests: &Requests) -> (u8, u8, Vec<(Vec<u8>, Vec<u8>)>) {
+    fn read(requests: &Requests) -> (u8, u8, Headers) {
         let frame = &requests.readable[PREFACE..];
         let headers = Decoder::new().decode(&frame[FRAME_HEADER..]).expect("headers");
         (frame[3], frame[4], headers)

@@ -195,7 +195,7 @@ impl Inner {
         let outcome = Arc::new(outcome.with_refs(roots.refs));
         self.cache.insert(job.key, roots.main, Arc::clone(&outcome));
         match &self.disk {
-            Some(disk) if same_refs => disk.moved(job.key, roots.main),
+            Some(disk) if same_refs => disk.moved(job.key, old_root, roots.main),
             Some(disk) => disk.put(job.key, roots.main, &outcome),
             None => {}
         }

@@ -172,7 +172,7 @@ impl Inner {
         }
         self.cache.insert(key, root, outcome);
         if let Some(disk) = &self.disk {
-            disk.moved(key, root);
+            disk.moved(key, old_root, root);
         }
         true
     }
