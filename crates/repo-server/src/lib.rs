@@ -14,6 +14,7 @@ mod brought;
 mod changed;
 mod charts;
 pub mod client;
+mod consolidate;
 mod credentials;
 mod disk;
 mod error;

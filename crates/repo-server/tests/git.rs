@@ -198,6 +198,35 @@ async fn a_restart_keeps_the_objects() {
 }
 
 #[tokio::test]
+async fn many_fetches_leave_few_packs_and_every_object() {
+    let repo = Repo::new();
+    let server = Server::new();
+    // Deltas to what earlier packs hold are what could be lost.
+    let text = |number: usize| config_map(&format!("map{number}")) + &"# line\n".repeat(500);
+    let mut commits = Vec::new();
+    for number in 0..60 {
+        commits.push(repo.commit(&[("app/map.yaml", &text(number))]));
+        let shown = server.keys(&repo.file_url(), "app").await;
+        assert!(shown.contains(&format!("map{number}")), "{shown}");
+    }
+    let packs = files_below(server.data.path());
+    let packs = packs.iter().filter(|it| it.extension().is_some_and(|it| it == "pack")).count();
+    assert!(packs <= 24, "there are {packs} packs");
+    let server = server.restarted();
+    for (number, commit) in commits.iter().enumerate() {
+        let revision = TargetRevision(commit.clone());
+        let query = query(&repo.file_url(), "app", Freshness::Latest);
+        let asked = ManifestQuery { revision, ignore_cache: true, ..query };
+        let rendered = server.server.manifests(asked).await.expect("manifests");
+        assert!(rendered.objects()[0].key().to_string().contains(&format!("map{number}")));
+    }
+    assert_eq!(server.server.stats().fetch.total, 0, "all of it is still here");
+    let store = files_below(server.data.path());
+    let left = store.iter().filter(|it| it.extension().is_some_and(|it| it == "keep")).count();
+    assert_eq!(left, 0);
+}
+
+#[tokio::test]
 async fn what_is_missing_is_named() {
     let repo = Repo::new();
     let commit = repo.commit(&[("a.yaml", &config_map("a"))]);
