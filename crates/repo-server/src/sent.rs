@@ -93,6 +93,7 @@ pub fn of(address: &str, credentials: &RepoCredentials) -> Repository {
         insecure_oci_force_http: credentials.force_http,
         proxy: credentials.proxy.clone(),
         no_proxy: credentials.no_proxy.clone(),
+        depth: credentials.depth.into(),
         ..of_identity(credentials.identity.as_ref())
     }
 }

@@ -52,6 +52,7 @@ pub(super) fn credentials(repo: &Repository) -> RepoCredentials {
         proxy: repo.proxy.clone(),
         no_proxy: repo.no_proxy.clone(),
         identity: identity(repo),
+        depth: u32::try_from(repo.depth).unwrap_or(0),
     }
 }
 
