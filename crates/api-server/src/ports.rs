@@ -72,6 +72,17 @@ pub trait Sources: Send + Sync {
         revision: &'a str,
     ) -> BoxFuture<'a, Result<Vec<(String, String)>, SourceError>>;
 
+    /// A push came: fetches what the source's revision stands for now and tells
+    /// the files that differ since a commit; nothing, if that cannot be told.
+    fn changed_since<'a>(
+        &'a self,
+        _source: &'a ApplicationSource,
+        _project: &'a str,
+        _since: &'a str,
+    ) -> BoxFuture<'a, Option<Vec<String>>> {
+        Box::pin(std::future::ready(None))
+    }
+
     /// What a source is, and what it takes.
     fn details<'a>(
         &'a self,
@@ -178,6 +189,8 @@ pub struct Details {
     pub images: Vec<String>,
     /// What the chart says of itself.
     pub about: ChartDetails,
+    /// The parameters that the plugin announces.
+    pub plugin_parameters: Vec<wire::message::repository::ParameterAnnouncement>,
 }
 
 /// Branches and tags of a repository.

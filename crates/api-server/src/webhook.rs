@@ -1,23 +1,30 @@
 //! `/api/webhook`: a push elsewhere makes Applications look at once.
 //!
 //! `event` reads what a provider says, `affected` decides whom it concerns;
-//! both depend on their arguments alone. Here the request is taken, and the
+//! both depend on their arguments alone. `pushed` asks the repository first, so
+//! that a push is fetched once, and its files are known. Here the request is taken, and the
 //! Applications concerned are marked for a refresh, which is all a webhook can do.
 
 pub(crate) mod affected;
 pub(crate) mod event;
+mod pushed;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use api::{AppKey, Application};
+use futures::FutureExt as _;
 use http::{HeaderMap, Method, StatusCode};
 use serde_json::json;
 
 use crate::ApiServer;
 use crate::store::APPLICATIONS;
-use affected::{Refresh, refresh_after_publishing, refresh_after_push};
+use affected::{Refresh, refresh_after_publishing};
 use event::{Event, Refused};
+use pushed::Question;
+
+/// How long a repository may take to tell what was pushed; then everybody looks.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Status and text for the provider.
 pub(crate) type Answer = (StatusCode, String);
@@ -35,9 +42,11 @@ pub(crate) fn receive(
     match event::read(method == Method::POST, &header, body, secrets) {
         Ok(event) => {
             server.metrics.webhook(true);
-            let concerned = concerned(server, &event);
             let server = Arc::clone(server);
-            tokio::spawn(async move { refresh_all(&server, concerned).await });
+            tokio::spawn(async move {
+                let concerned = concerned(&server, &event).await;
+                refresh_all(&server, concerned).await;
+            });
             (StatusCode::OK, String::new())
         }
         Err(refused) => {
@@ -64,14 +73,27 @@ fn answer(refused: Refused, max_payload: u64) -> Answer {
     }
 }
 
-fn concerned(server: &ApiServer, event: &Event) -> Vec<(AppKey, Refresh)> {
-    let decide = |app: &Application| match event {
-        Event::Push(push) => refresh_after_push(app, push),
-        Event::Published(published) => refresh_after_publishing(app, published),
-        Event::Nothing => None,
-    };
+async fn concerned(server: &ApiServer, event: &Event) -> Vec<(AppKey, Refresh)> {
     let apps = server.apps.all();
-    apps.iter().filter_map(|app| Some((app.key(), decide(app)?))).collect()
+    match event {
+        Event::Push(push) => {
+            let changed = |question: Question| {
+                async move {
+                    let (source, sources) = (question.source(), &server.ports.sources);
+                    let changed =
+                        sources.changed_since(&source, &question.project, &question.since);
+                    tokio::time::timeout(PATIENCE, changed).await.ok().flatten()
+                }
+                .boxed()
+            };
+            pushed::concerned(&apps, push, &changed).await
+        }
+        Event::Published(published) => apps
+            .iter()
+            .filter_map(|app| Some((app.key(), refresh_after_publishing(app, published)?)))
+            .collect(),
+        Event::Nothing => Vec::new(),
+    }
 }
 
 /// Past the threshold each waits for a while of its own: a thousand renders at once help nobody.

@@ -23,7 +23,7 @@ use object::{Object, ResourceKey};
 use prometheus_client::registry::Registry;
 use render::tree::MemoryTree;
 use render::{EnabledSourceTypes, RenderContext, SourceDetails, SourceType};
-use repo_server::{Freshness, ManifestQuery, RefSource, RepoUrl, TargetRevision};
+use repo_server::{CommitSha, Freshness, ManifestQuery, RefSource, RepoUrl, TargetRevision};
 use runtime::{Chain, Shutdown, serve_metrics};
 use settings::SettingsStore;
 use settings::repositories::Repository;
@@ -404,6 +404,31 @@ impl Sources for InProcessSources {
         .boxed()
     }
 
+    fn changed_since<'a>(
+        &'a self,
+        source: &'a ApplicationSource,
+        project: &'a str,
+        since: &'a str,
+    ) -> BoxFuture<'a, Option<Vec<String>>> {
+        async move {
+            let server = &self.sources.server;
+            let freshness = Freshness::Latest;
+            // Without a commit to compare with there is still something to fetch.
+            let changed = match CommitSha::parse(since) {
+                Some(since) => {
+                    server.changed_since(source, project, &since, freshness).await.map(Some)
+                }
+                None => server.moved(source, project, freshness).await.map(|_| None),
+            };
+            changed.unwrap_or_else(|error| {
+                let error = Chain(&error).to_string();
+                tracing::info!(error, "could not tell what a push changed; everybody looks");
+                None
+            })
+        }
+        .boxed()
+    }
+
     fn details<'a>(
         &'a self,
         source: &'a ApplicationSource,
@@ -439,7 +464,11 @@ impl Sources for InProcessSources {
                     details.file_parameters = chart.file_parameters;
                 }
                 SourceDetails::Kustomize(kustomization) => details.images = kustomization.images,
-                SourceDetails::Directory | SourceDetails::Plugin => {}
+                SourceDetails::Directory => {}
+                SourceDetails::Plugin(parameters) => {
+                    let parameters = parameters.into_iter().map(repo_server::service::announcement);
+                    details.plugin_parameters = parameters.collect();
+                }
             }
             Ok(details)
         }

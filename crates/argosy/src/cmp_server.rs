@@ -46,9 +46,11 @@ pub(crate) fn run(options: Options) -> anyhow::Result<()> {
     let config = PluginConfig::read(&options.config_dir_path)?;
     // A folder of our own below it, because it is emptied.
     let work = options.work_dir.unwrap_or_else(std::env::temp_dir).join("_cmp_server");
+    let program = std::env::current_exe().context("could not find our own program")?;
     let ended = runtime.block_on(async {
         let shutdown = Shutdown::on_signals()?;
         let server = PluginServer::bind(config, &options.plugin_socket_dir, &work)
+            .and_then(|it| it.answering_git_with(&program))
             .context("could not serve the plugin")?;
         server.run(shutdown.begun()).await;
         Ok(())

@@ -247,6 +247,7 @@ impl Sources for Elsewhere {
             kube_version: request.kube_version,
             api_versions: request.kinds.api_versions(),
             source_integrity: request.integrity.filter(|_| self.checks_signatures),
+            annotation_manifest_generate_paths: request.generate_paths,
             ..self.request(request.source, request.project, refs)
         };
         async move {

@@ -229,6 +229,7 @@ impl Sources for ElsewhereSources {
                 values: helm.values,
                 file_parameters: helm.file_parameters,
                 images: found.kustomize.unwrap_or_default().images,
+                plugin_parameters: found.plugin.unwrap_or_default().parameters_announcement,
                 about,
             })
         }

@@ -1,6 +1,7 @@
 //! The binary: picks a command.
 
 mod api;
+mod ask_pass;
 mod cmp_server;
 mod controller_flags;
 mod crds;
@@ -63,6 +64,9 @@ enum Admin {
 
 fn main() -> anyhow::Result<()> {
     keep_pages_small();
+    if ask_pass::is_asked() {
+        return ask_pass::answer();
+    }
     match Command::parse().role {
         Role::Run(options) => run::run(*options),
         Role::RepoServer(options) => repo_server_role::run(*options),

@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use crate::controller_flags::duration;
 use crate::mounted::{self, Folders};
 use crate::redis_flags::RedisFlags;
-use crate::run::{Format, PLUGIN_SOCKETS, data_dir, end_with_input};
+use crate::run::{Format, PLUGIN_SOCKETS, data_dir, end_with_input, jsonnet_evaluator};
 use crate::trace_flags::TraceFlags;
 
 /// Flags and variables keep Argo CD's names.
@@ -89,6 +89,18 @@ pub(crate) struct Options {
     /// Globs of files that are not sent to plugins
     #[arg(long, env = "ARGOCD_REPO_SERVER_PLUGIN_TAR_EXCLUSIONS", value_delimiter = ';')]
     plugin_tar_exclude: Vec<String>,
+    /// Send plugins no more than the annotation manifest-generate-paths names
+    #[arg(
+        long,
+        env = "ARGOCD_REPO_SERVER_PLUGIN_USE_MANIFEST_GENERATE_PATHS",
+        num_args = 0..=1,
+        default_value_t = false,
+        default_missing_value = "true"
+    )]
+    plugin_use_manifest_generate_paths: bool,
+    /// Where the git of plugins asks for passwords
+    #[arg(long, env = "ARGOCD_ASK_PASS_SOCK", default_value = plugins::ASK_PASS_SOCKET, hide = true)]
+    ask_pass_socket: PathBuf,
     /// List directories whose names begin with a dot
     #[arg(long, env = "ARGOCD_REPO_SERVER_INCLUDE_HIDDEN_DIRECTORIES")]
     include_hidden_directories: bool,
@@ -193,9 +205,6 @@ struct Ignored {
     /// No effect: indexes have a limit of their own
     #[arg(long, hide = true)]
     helm_registry_max_index_size: Option<String>,
-    /// No effect: plugins get the whole repository
-    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "true")]
-    plugin_use_manifest_generate_paths: Option<String>,
     /// No effect: one process lists once by itself
     #[arg(long, hide = true)]
     revision_cache_lock_timeout: Option<String>,
@@ -226,7 +235,6 @@ impl Ignored {
                 &self.disable_oci_manifest_max_extracted_size,
             ),
             ("--helm-registry-max-index-size", &self.helm_registry_max_index_size),
-            ("--plugin-use-manifest-generate-paths", &self.plugin_use_manifest_generate_paths),
             ("--revision-cache-lock-timeout", &self.revision_cache_lock_timeout),
             ("--tlsciphers", &self.tlsciphers),
             ("--tlsminversion", &self.tlsminversion),
@@ -263,7 +271,11 @@ pub(crate) fn run(options: Options) -> anyhow::Result<()> {
 async fn start(options: Options) -> anyhow::Result<()> {
     let shutdown = Shutdown::on_signals()?;
     let data_dir = data_dir(options.data_dir.as_ref())?;
-    let server = RepoServer::open(options.server(data_dir.clone()))
+    let repo_options = repo_server::Options {
+        jsonnet: Some(jsonnet_evaluator()?),
+        ..options.server(data_dir.clone())
+    };
+    let server = RepoServer::open(repo_options)
         .with_context(|| format!("could not open the data directory {}", data_dir.display()))?;
     let mut registry = Registry::default();
     let service = RepoService::new(server.clone(), options.service(), &mut registry);
@@ -317,6 +329,8 @@ impl Options {
             plugins: PluginOptions {
                 sockets: self.plugin_socket_dir.clone(),
                 excluded: self.plugin_tar_exclude.clone().into(),
+                ask_pass_socket: self.ask_pass_socket.clone(),
+                use_generate_paths: self.plugin_use_manifest_generate_paths,
             },
             cache_budget: self.caches.memory(),
             disk_budget: self.caches.disk,

@@ -93,6 +93,7 @@ pub(crate) fn credentials(repository: &Repository) -> RepoCredentials {
         force_http: repository.insecure_oci_force_http,
         proxy: repository.proxy.clone(),
         no_proxy: repository.no_proxy.clone(),
+        depth: u32::try_from(repository.depth).unwrap_or(0),
     }
 }
 

@@ -75,6 +75,18 @@ pub(crate) struct Options {
     /// Globs of files that are not sent to plugins
     #[arg(long, env = "ARGOCD_REPO_SERVER_PLUGIN_TAR_EXCLUSIONS", value_delimiter = ';')]
     plugin_tar_exclude: Vec<String>,
+    /// Send plugins no more than the annotation manifest-generate-paths names
+    #[arg(
+        long,
+        env = "ARGOCD_REPO_SERVER_PLUGIN_USE_MANIFEST_GENERATE_PATHS",
+        num_args = 0..=1,
+        default_value_t = false,
+        default_missing_value = "true"
+    )]
+    plugin_use_manifest_generate_paths: bool,
+    /// Where the git of plugins asks for passwords
+    #[arg(long, env = "ARGOCD_ASK_PASS_SOCK", default_value = plugins::ASK_PASS_SOCKET, hide = true)]
+    ask_pass_socket: PathBuf,
     /// `false` or `no`: commits need not prove where they come from, whatever projects say
     #[arg(long, env = "ARGOCD_GPG_ENABLED", default_value = "true")]
     gpg_enabled: String,
@@ -144,6 +156,8 @@ async fn start(options: Options) -> anyhow::Result<()> {
         plugins: PluginOptions {
             sockets: options.plugin_socket_dir.clone(),
             excluded: options.plugin_tar_exclude.clone().into(),
+            ask_pass_socket: options.ask_pass_socket.clone(),
+            use_generate_paths: options.plugin_use_manifest_generate_paths,
         },
         cache_budget: options.caches.memory(),
         disk_budget: options.caches.disk,
@@ -320,6 +334,6 @@ pub(crate) fn data_dir(named: Option<&PathBuf>) -> anyhow::Result<PathBuf> {
 }
 
 /// Ourselves, since a Jsonnet program needs a process that can be stopped.
-fn jsonnet_evaluator() -> anyhow::Result<JsonnetProgram> {
+pub(crate) fn jsonnet_evaluator() -> anyhow::Result<JsonnetProgram> {
     JsonnetProgram::this_one(crate::JSONNET).context("could not find our own program")
 }

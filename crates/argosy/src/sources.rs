@@ -124,6 +124,7 @@ impl Sources for InProcess {
                 project: request.project,
                 tracking: request.tracking,
                 capabilities,
+                generate_paths: request.generate_paths,
                 ..self.context(request.instance, request.namespace)
             },
             integrity: request.integrity.filter(|_| self.checks_signatures),

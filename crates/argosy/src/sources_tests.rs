@@ -17,6 +17,7 @@ use runtime::Shutdown;
 use serde_json::json;
 use settings::SettingsStore;
 use testkit::git::Repo;
+use testkit::issuers::{self, RsaKey};
 
 use crate::elsewhere::Elsewhere;
 use crate::sources::InProcess;
@@ -98,6 +99,7 @@ fn request(source: ApplicationSource) -> RenderRequest {
         kinds: Arc::default(),
         integrity: None,
         ignore_cache: false,
+        generate_paths: String::new(),
     }
 }
 
@@ -113,6 +115,33 @@ impl Way {
 
 fn texts(rendered: &Rendered) -> Vec<String> {
     rendered.objects.iter().map(|it| it.clone().into_value().to_string()).collect()
+}
+
+#[tokio::test]
+async fn a_github_app_opens_its_repository() {
+    let key = RsaKey::new();
+    let api = issuers::github(&key);
+    let repo = Repo::new();
+    repo.commit(&[("app/map.yaml", MAP)]);
+    let http = repo.serve_http();
+    http.require_authorization(&issuers::basic("x-access-token", issuers::GITHUB_TOKEN));
+    let settings = no_settings();
+    let encoded = |text: &str| STANDARD.encode(text);
+    settings.see_secret(&json!({
+        "metadata": {"name": "app", "labels": {"argocd.argoproj.io/secret-type": "repository"}},
+        "data": {
+            "url": encoded(&http.url()),
+            "githubAppID": encoded(&issuers::GITHUB_APP.to_string()),
+            "githubAppInstallationID": encoded(&issuers::GITHUB_INSTALLATION.to_string()),
+            "githubAppPrivateKey": encoded(&key.pkcs1),
+            "githubAppEnterpriseBaseUrl": encoded(&format!("{}/api/v3", api.url())),
+        },
+    }));
+    for way in ways(&settings).await {
+        let rendered = way.render(source(&http.url(), "app", "HEAD")).await;
+        let rendered = rendered.unwrap_or_else(|error| panic!("{}: {}", way.name, error.message));
+        assert_eq!(rendered.objects.len(), 1, "{}", way.name);
+    }
 }
 
 #[tokio::test]

@@ -447,6 +447,12 @@ fn request(
         kinds: destination.kinds(),
         integrity: None,
         ignore_cache: level == Level::Hard,
+        generate_paths: app
+            .metadata
+            .annotations
+            .get(api::names::ANNOTATION_MANIFEST_GENERATE_PATHS)
+            .cloned()
+            .unwrap_or_default(),
     }
 }
 

@@ -63,6 +63,8 @@ pub struct RenderRequest {
     pub integrity: Option<SourceIntegrity>,
     /// Render even if the result is known: a hard refresh.
     pub ignore_cache: bool,
+    /// The annotation `manifest-generate-paths`: what plugins may be sent.
+    pub generate_paths: String,
 }
 
 /// A source whose files another one may refer to.

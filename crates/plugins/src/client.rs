@@ -30,6 +30,8 @@ const CHUNK: usize = 64 << 10;
 /// What a plugin may answer.
 const MAX_ANSWER: usize = 100 << 20;
 
+const CMP_SERVER: &str = "cmp-server";
+
 /// The sockets of all plugins.
 #[derive(Clone, Debug)]
 pub struct Plugins {
@@ -103,74 +105,84 @@ impl Plugins {
         package: &Package,
         variables: &Variables,
     ) -> Result<Option<String>, PluginError> {
+        Ok(self.first(package, variables).await?.map(|it| it.name))
+    }
+
+    async fn first(
+        &self,
+        package: &Package,
+        variables: &Variables,
+    ) -> Result<Option<Chosen>, PluginError> {
         let mut failure = None;
         for name in self.names() {
             match self.supports(&name, package, variables, Asked::AmongOthers).await {
-                Ok(true) => return Ok(Some(name)),
-                Ok(false) => {}
+                Ok(Some(chosen)) => return Ok(Some(chosen)),
+                Ok(None) => {}
                 Err(status) => failure = Some(failed("checking the repository", &name, &status)),
             }
         }
         failure.map_or(Ok(None), Err)
     }
 
-    /// What a plugin makes of the source; without a name, the first that wants it.
+    /// The plugin for the source: the one of that name, or without a name the
+    /// first that wants it.
     ///
     /// # Errors
-    /// When there is no such plugin, or it fails.
-    pub async fn generate(
+    /// When there is no such plugin, or it does not want the source.
+    pub async fn choose(
         &self,
         name: &str,
         package: &Package,
         variables: &Variables,
-    ) -> Result<Vec<String>, PluginError> {
-        let name = self.fitting(name, package, variables).await?;
-        let pieces = pieces(package, variables);
-        let answer: Result<ManifestResponse, _> = self.stream(&name, GENERATE, pieces).await;
-        match answer {
-            Ok(answer) => Ok(answer.manifests),
-            Err(status) => Err(failed("generating manifests", &name, &status)),
-        }
-    }
-
-    /// The parameters that a plugin understands.
-    ///
-    /// # Errors
-    /// When there is no such plugin, or it fails.
-    pub async fn announcements(
-        &self,
-        name: &str,
-        package: &Package,
-        variables: &Variables,
-    ) -> Result<Vec<ParameterAnnouncement>, PluginError> {
-        let name = self.fitting(name, package, variables).await?;
-        let pieces = pieces(package, variables);
-        let answer: Result<ParametersAnnouncementResponse, _> =
-            self.stream(&name, ANNOUNCE, pieces).await;
-        match answer {
-            Ok(answer) => Ok(answer.parameter_announcements),
-            Err(status) => Err(failed("getting parameter announcements", &name, &status)),
-        }
-    }
-
-    /// The plugin to ask.
-    async fn fitting(
-        &self,
-        name: &str,
-        package: &Package,
-        variables: &Variables,
-    ) -> Result<String, PluginError> {
+    ) -> Result<Chosen, PluginError> {
         if name.is_empty() {
-            return self.discover(package, variables).await?.ok_or(PluginError::NoneFits);
+            return self.first(package, variables).await?.ok_or(PluginError::NoneFits);
         }
         if name.contains('/') || name.starts_with('.') {
             return Err(PluginError::BadName { name: name.to_owned() });
         }
         let not_found = |why: String| PluginError::NotFound { name: name.to_owned(), why };
         match self.supports(name, package, variables, Asked::ByName).await {
-            Ok(true) => Ok(name.to_owned()),
-            Ok(false) => Err(not_found(String::new())),
+            Ok(Some(chosen)) => Ok(chosen),
+            Ok(None) => Err(not_found(String::new())),
             Err(status) => Err(not_found(format!(": {}", status.message()))),
+        }
+    }
+
+    /// What a plugin makes of the source.
+    ///
+    /// # Errors
+    /// When it fails.
+    pub async fn generate(
+        &self,
+        plugin: &Chosen,
+        package: &Package,
+        variables: &Variables,
+    ) -> Result<Vec<String>, PluginError> {
+        let pieces = pieces(package, variables);
+        let answer: Result<ManifestResponse, _> = self.stream(&plugin.name, GENERATE, pieces).await;
+        match answer {
+            Ok(answer) => Ok(answer.manifests),
+            Err(status) => Err(failed("generating manifests", &plugin.name, &status)),
+        }
+    }
+
+    /// The parameters that a plugin understands.
+    ///
+    /// # Errors
+    /// When it fails.
+    pub async fn announcements(
+        &self,
+        plugin: &Chosen,
+        package: &Package,
+        variables: &Variables,
+    ) -> Result<Vec<ParameterAnnouncement>, PluginError> {
+        let pieces = pieces(package, variables);
+        let answer: Result<ParametersAnnouncementResponse, _> =
+            self.stream(&plugin.name, ANNOUNCE, pieces).await;
+        match answer {
+            Ok(answer) => Ok(answer.parameter_announcements),
+            Err(status) => Err(failed("getting parameter announcements", &plugin.name, &status)),
         }
     }
 
@@ -180,17 +192,19 @@ impl Plugins {
         package: &Package,
         variables: &Variables,
         asked: Asked,
-    ) -> Result<bool, Status> {
+    ) -> Result<Option<Chosen>, Status> {
         let config: CheckPluginConfigurationResponse =
             self.unary(name, CHECK, Empty::default()).await?;
+        let chosen =
+            || Chosen { name: name.to_owned(), wants_credentials: config.provide_git_creds };
         if !config.is_discovery_configured {
             // One that discovers nothing is for those who name it.
-            return Ok(asked == Asked::ByName);
+            return Ok((asked == Asked::ByName).then(chosen));
         }
         let answer: RepositoryResponse =
             self.stream(name, MATCH, pieces(package, variables)).await?;
         let for_everything = !answer.is_discovery_enabled && asked == Asked::ByName;
-        Ok(answer.is_supported || for_everything)
+        Ok((answer.is_supported || for_everything).then(chosen))
     }
 
     async fn unary<Q: Message + 'static, A: Message + Default + 'static>(
@@ -199,7 +213,7 @@ impl Plugins {
         method: &'static str,
         question: Q,
     ) -> Result<A, Status> {
-        let connection = Connection::open(&self.socket(name)).await?;
+        let connection = Connection::open(&self.socket(name), CMP_SERVER).await?;
         let mut client = client(connection);
         client.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
         let codec: ProstCodec<Q, A> = ProstCodec::default();
@@ -214,7 +228,7 @@ impl Plugins {
         method: &'static str,
         pieces: Vec<AppStreamRequest>,
     ) -> Result<A, Status> {
-        let connection = Connection::open(&self.socket(name)).await?;
+        let connection = Connection::open(&self.socket(name), CMP_SERVER).await?;
         let mut client = client(connection);
         client.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
         let codec: ProstCodec<AppStreamRequest, A> = ProstCodec::default();
@@ -240,6 +254,14 @@ impl Plugins {
     }
 }
 
+/// The plugin for a source.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    name: String,
+    /// Does its git want to get into the source's repository (`provideGitCreds`)?
+    pub wants_credentials: bool,
+}
+
 /// How a plugin comes to be asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asked {
@@ -251,7 +273,7 @@ fn failed(doing: &'static str, name: &str, status: &Status) -> PluginError {
     PluginError::Failed { doing, name: name.to_owned(), why: status.message().to_owned() }
 }
 
-fn client(connection: Connection) -> tonic::client::Grpc<Connection> {
+pub(crate) fn client(connection: Connection) -> tonic::client::Grpc<Connection> {
     let origin = http::Uri::from_static("http://plugin");
     tonic::client::Grpc::with_origin(connection, origin).max_decoding_message_size(MAX_ANSWER)
 }
@@ -275,15 +297,15 @@ fn pieces(package: &Package, variables: &Variables) -> Vec<AppStreamRequest> {
 }
 
 /// HTTP/2 over a unix socket.
-struct Connection {
+pub(crate) struct Connection {
     sender: SendRequest<Body>,
     driver: JoinHandle<()>,
 }
 
 impl Connection {
-    async fn open(socket: &Path) -> Result<Self, Status> {
+    pub(crate) async fn open(socket: &Path, whom: &str) -> Result<Self, Status> {
         let refused = |error: &dyn std::error::Error| {
-            Status::unavailable(format!("error dialing to cmp-server: {error}"))
+            Status::unavailable(format!("error dialing to {whom}: {error}"))
         };
         let stream = UnixStream::connect(socket).await.map_err(|error| refused(&error))?;
         let (sender, driver) =

@@ -8,6 +8,7 @@ use serde::Deserialize;
 pub(crate) const GENERATE: &str = "/plugin.ConfigManagementPluginService/GenerateManifest";
 pub(crate) const CHECK: &str = "/plugin.ConfigManagementPluginService/CheckPluginConfiguration";
 pub(crate) const MATCH: &str = "/plugin.ConfigManagementPluginService/MatchRepository";
+pub(crate) const ASK_PASS: &str = "/askpass.AskPassService/GetCredentials";
 pub(crate) const ANNOUNCE: &str = "/plugin.ConfigManagementPluginService/GetParametersAnnouncement";
 
 /// A repository in pieces: first what it is, then its archive.
@@ -121,3 +122,18 @@ pub struct ParameterAnnouncement {
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
 pub(crate) struct Empty {}
+
+/// What git's program asks the repo server.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct CredentialsRequest {
+    #[prost(string, tag = "1")]
+    pub(crate) nonce: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct CredentialsResponse {
+    #[prost(string, tag = "1")]
+    pub(crate) username: String,
+    #[prost(string, tag = "2")]
+    pub(crate) password: String,
+}

@@ -24,12 +24,13 @@ use tonic::server::{ClientStreamingService, UnaryService};
 use tonic::{Request, Response, Status, Streaming};
 use tonic_prost::ProstCodec;
 
+use crate::authority::NamedServer;
 use crate::messages::{
     ANNOUNCE, AppStreamRequest, CHECK, CheckPluginConfigurationResponse, Empty, GENERATE, MATCH,
     ManifestRequestMetadata, ManifestResponse, ParametersAnnouncementResponse, Piece,
     RepositoryResponse,
 };
-use crate::{ParameterAnnouncement, PluginConfig, discovery, process};
+use crate::{ParameterAnnouncement, PluginConfig, askpass, discovery, process};
 
 /// What a client that says nothing is given.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(90);
@@ -89,8 +90,24 @@ impl PluginServer {
         }
         let listener = UnixListener::bind(&path).map_err(listen)?;
         tracing::info!(socket = %path.display(), "the plugin listens");
-        let plugin = Arc::new(Plugin { config, work: work.to_owned() });
-        Ok(Self { listener, service: Service { plugin } })
+        let plugin = Plugin { config, work: work.to_owned(), programs: None };
+        Ok(Self { listener, service: Service { plugin: Arc::new(plugin) } })
+    }
+
+    /// The git of the plugin's commands asks this program for passwords where
+    /// its `PATH` has no `argocd`.
+    ///
+    /// # Errors
+    /// When no link to the program can be made in the work folder.
+    pub fn answering_git_with(self, program: &Path) -> Result<Self, ServeError> {
+        let Plugin { config, work, .. } = &*self.service.plugin;
+        let folder = work.join("bin");
+        std::fs::create_dir_all(&folder)
+            .and_then(|()| std::os::unix::fs::symlink(program, folder.join(askpass::PROGRAM)))
+            .map_err(|source| ServeError::WorkFolder { path: folder.clone(), source })?;
+        let (config, work) = (config.clone(), work.clone());
+        let plugin = Plugin { config, work, programs: Some(folder) };
+        Ok(Self { service: Service { plugin: Arc::new(plugin) }, ..self })
     }
 
     /// Answers until `end`.
@@ -111,7 +128,7 @@ impl PluginServer {
 
 async fn serve(stream: UnixStream, service: Service) {
     let connection = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(NamedServer::new(stream)), service);
     if let Err(error) = connection.await {
         tracing::debug!(%error, "a connection broke");
     }
@@ -236,6 +253,8 @@ fn timeout(text: &str) -> Option<Duration> {
 struct Plugin {
     config: PluginConfig,
     work: PathBuf,
+    /// A folder with the program that git asks for passwords.
+    programs: Option<PathBuf>,
 }
 
 impl Plugin {
@@ -342,7 +361,14 @@ impl Received {
         let path = inside(folder.path(), &metadata.app_rel_path)
             .ok_or_else(|| Status::unknown("illegal appPath: out of workDir bound"))?;
         let variables = metadata.env.into_iter().filter(|it| !it.name.is_empty());
-        let variables = variables.map(|it| (it.name, it.value)).collect();
+        let mut variables: Vec<(String, String)> =
+            variables.map(|it| (it.name, it.value)).collect();
+        if let Some(programs) = &plugin.programs
+            && variables.iter().any(|(name, _)| name == "GIT_ASKPASS")
+        {
+            let given = std::env::var("PATH").unwrap_or_default();
+            variables.push(("PATH".to_owned(), format!("{given}:{}", programs.display())));
+        }
         Ok(Self { _folder: folder, path, variables })
     }
 

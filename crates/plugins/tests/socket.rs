@@ -40,7 +40,12 @@ impl World {
 
     async fn generate_within(&self, name: &str, timeout: Duration) -> String {
         let variables = [("ARGOCD_ENV_WHO".to_owned(), "me".to_owned())];
-        match self.plugins(timeout).generate(name, &package(), &variables).await {
+        let (plugins, package) = (self.plugins(timeout), package());
+        let generated = async {
+            let chosen = plugins.choose(name, &package, &variables).await?;
+            plugins.generate(&chosen, &package, &variables).await
+        };
+        match generated.await {
             Ok(manifests) => manifests.join("\n"),
             Err(error) => error.to_string(),
         }
@@ -141,7 +146,9 @@ async fn parameters_are_announced_from_a_command_and_from_the_file() {
     let world = World::start(&config("talks", &spec));
     let plugins = world.plugins(Duration::from_secs(60));
     let variables = [("ARGOCD_ENV_WHO".to_owned(), "me".to_owned())];
-    let announced = plugins.announcements("talks", &package(), &variables).await.expect("a list");
+    let chosen = plugins.choose("talks", &package(), &variables).await.expect("a plugin");
+    assert!(!chosen.wants_credentials, "it did not ask for credentials");
+    let announced = plugins.announcements(&chosen, &package(), &variables).await.expect("a list");
     let names: Vec<&str> = announced.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(names, ["me", "fixed"]);
     assert_eq!(announced[1].map.get("a").map(String::as_str), Some("b"));
@@ -171,6 +178,7 @@ async fn a_genuine_plugin_server_is_understood() {
     while !lines.next_line().await.expect("text").expect("it runs").contains("serving on") {}
     let plugins = Plugins::new(folder.path(), Duration::from_secs(60));
     let variables = [("ARGOCD_ENV_WHO".to_owned(), "me".to_owned())];
-    let manifests = plugins.generate("genuine", &package(), &variables).await.expect("manifests");
+    let chosen = plugins.choose("genuine", &package(), &variables).await.expect("a plugin");
+    let manifests = plugins.generate(&chosen, &package(), &variables).await.expect("manifests");
     assert_eq!(manifests.join("\n"), CAT_SAYS, "both answer the same");
 }

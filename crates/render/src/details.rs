@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::chart::ChartSource;
 use crate::manifest;
 use crate::tree::{self, EntryKind, Tree, TreePath};
-use crate::{EnabledSourceTypes, RenderError, SourceType};
+use crate::{EnabledSourceTypes, PluginParameter, RenderError, SourceType};
 
 /// Folders inside each other below a source or repository.
 const MAX_DEPTH: usize = 64;
@@ -25,8 +25,8 @@ pub enum SourceDetails {
     Kustomize(KustomizeDetails),
     /// Plain files.
     Directory,
-    /// A plugin's.
-    Plugin,
+    /// A plugin's: the parameters that it announces.
+    Plugin(Vec<PluginParameter>),
 }
 
 impl SourceDetails {
@@ -37,7 +37,7 @@ impl SourceDetails {
             Self::Helm(_) => SourceType::Helm,
             Self::Kustomize(_) => SourceType::Kustomize,
             Self::Directory => SourceType::Directory,
-            Self::Plugin => SourceType::Plugin,
+            Self::Plugin(_) => SourceType::Plugin,
         }
     }
 }

@@ -37,7 +37,7 @@ pub use details::{HelmDetails, KustomizeDetails, SourceDetails, discover_all};
 pub use detect::{EnabledSourceTypes, SourceType, detect};
 pub use error::RenderError;
 pub use jsonnet::{JsonnetImports, JsonnetTask, JsonnetVariable};
-pub use plugin::PluginRequest;
+pub use plugin::{PluginParameter, PluginRequest};
 pub use world::{
     ChartAddress, Facts, NothingOutside, Outside, OutsideError, RemoteBase, Still, World,
 };
@@ -69,6 +69,9 @@ pub struct RenderContext {
     pub values_file_schemes: Vec<String>,
     /// Flags for every kustomization (`kustomize.buildOptions`).
     pub kustomize_build_options: String,
+    /// The annotation `manifest-generate-paths`, where plugins are sent no more
+    /// than it names; empty for the whole repository.
+    pub generate_paths: String,
 }
 
 impl RenderContext {
@@ -85,6 +88,7 @@ impl RenderContext {
             capabilities: Arc::default(),
             values_file_schemes: vec!["http".to_owned(), "https".to_owned()],
             kustomize_build_options: String::new(),
+            generate_paths: String::new(),
         }
     }
 
@@ -178,7 +182,7 @@ pub fn details(
                 SourceDetails::Kustomize(details::of_kustomization(objects))
             }
             SourceType::Directory => SourceDetails::Directory,
-            SourceType::Plugin => SourceDetails::Plugin,
+            SourceType::Plugin => SourceDetails::Plugin(prepared.announced()?),
         })
     })
     .0
@@ -233,7 +237,10 @@ fn recorded<T>(
         let prepared =
             Prepared { tree, path, source, source_type, context, environment, world, refs };
         let result = work(&prepared);
-        record.revision = environment.revision_was_asked();
+        // A plugin is always told the commit. Whoever names the paths that matter to
+        // it says that the commit does not, as in Argo CD.
+        let paths_matter = source_type == SourceType::Plugin && !context.generate_paths.is_empty();
+        record.revision = environment.revision_was_asked() && !paths_matter;
         record.capabilities = match source_type {
             SourceType::Helm => true,
             SourceType::Kustomize => {
@@ -268,6 +275,11 @@ impl Prepared<'_> {
                 plugin::render(*tree, path, source, context, environment, world.outside)
             }
         }
+    }
+
+    fn announced(&self) -> Result<Vec<PluginParameter>, RenderError> {
+        let Self { tree, path, source, context, environment, world, .. } = self;
+        plugin::announced(*tree, path, source, context, environment, world.outside)
     }
 
     fn chart(&self) -> ChartSource<'_> {

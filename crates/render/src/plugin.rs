@@ -1,5 +1,7 @@
 //! A source that a plugin renders: what it is sent, and what it is told.
 
+use std::collections::BTreeMap;
+
 use api::{ApplicationSource, ApplicationSourcePlugin};
 use object::Object;
 
@@ -19,6 +21,29 @@ pub struct PluginRequest<'p> {
     pub path: &'p TreePath,
     /// Variables for its commands.
     pub variables: Vec<(String, String)>,
+}
+
+/// A parameter that a plugin says it understands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PluginParameter {
+    /// Its name.
+    pub name: String,
+    /// How users see it.
+    pub title: String,
+    /// What it is for.
+    pub tooltip: String,
+    /// Must it be given?
+    pub required: bool,
+    /// `string`, `number` or `boolean`.
+    pub item_type: String,
+    /// `string`, `array` or `map`.
+    pub collection_type: String,
+    /// The value, if it is one text.
+    pub string: String,
+    /// The value, if it is a list.
+    pub array: Vec<String>,
+    /// The value, if it is a map.
+    pub map: BTreeMap<String, String>,
 }
 
 /// Does a plugin find the source to be one of its own?
@@ -56,6 +81,21 @@ pub(crate) fn render(
         found.extend(manifest::from_output(path, &text)?);
     }
     Ok(found)
+}
+
+/// The parameters that the plugin announces for the source.
+pub(crate) fn announced(
+    tree: &dyn Tree,
+    path: &TreePath,
+    source: &ApplicationSource,
+    context: &RenderContext,
+    environment: &Environment<'_>,
+    outside: &dyn Outside,
+) -> Result<Vec<PluginParameter>, RenderError> {
+    let request = request(tree, path, source, context, environment);
+    outside
+        .announced_by_plugin(&request)
+        .map_err(|error| RenderError::Plugin { path: path.clone(), problem: error.to_string() })
 }
 
 fn request<'p>(

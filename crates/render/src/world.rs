@@ -7,7 +7,7 @@ pub use helm::{Facts, Still};
 pub use kustomize::RemoteBase;
 
 use crate::tree::Tree;
-use crate::{JsonnetImports, JsonnetTask, PluginRequest};
+use crate::{JsonnetImports, JsonnetTask, PluginParameter, PluginRequest};
 
 /// What a render may ask beside its own tree and its parameters.
 pub struct World<'w> {
@@ -67,6 +67,17 @@ pub trait Outside {
     /// When it cannot be told.
     fn discover_plugin(&self, _: &PluginRequest<'_>) -> Result<Option<String>, OutsideError> {
         Ok(None)
+    }
+
+    /// The parameters that a plugin announces for the source.
+    ///
+    /// # Errors
+    /// When there is no such plugin, or it fails.
+    fn announced_by_plugin(
+        &self,
+        request: &PluginRequest<'_>,
+    ) -> Result<Vec<PluginParameter>, OutsideError> {
+        Err(OutsideError::Failed(format!("there is no plugin {:?} here", request.name)))
     }
 
     /// What a plugin makes of the source, each a YAML document.

@@ -87,7 +87,7 @@ fn matters(path: &str, file: &str) -> bool {
 }
 
 /// Without `.` and `..`, as Go cleans a path.
-fn clean(path: &str) -> String {
+pub(crate) fn clean(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/').filter(|it| !it.is_empty() && *it != ".") {
         if part == ".." {

@@ -40,6 +40,8 @@ pub struct RepoCredentials {
     pub proxy: String,
     /// Hosts to reach without it, separated by commas.
     pub no_proxy: String,
+    /// How many commits of a git repository's history are fetched; 0 for all.
+    pub depth: u32,
 }
 
 /// What a repository is, as its Secret says.
@@ -129,6 +131,7 @@ impl RepoCredentials {
         let no_proxy = if self.no_proxy.is_empty() { &template.no_proxy } else { &self.no_proxy };
         Self {
             kind: self.kind,
+            depth: self.depth,
             insecure: self.insecure || template.insecure,
             force_http: self.force_http || template.force_http,
             proxy: proxy.clone(),

@@ -8,7 +8,8 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -25,7 +26,7 @@ const SOURCES: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("sources
 const ORDER: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("order");
 const TOTALS: TableDefinition<'_, &str, u64> = TableDefinition::new("totals");
 
-/// What may wait to be written; more is not worth waiting for.
+/// Results that may wait to be written; more is not worth waiting for.
 const MAX_WAITING: usize = 512;
 /// Written together.
 const BATCH: usize = 64;
@@ -38,7 +39,9 @@ pub(crate) struct Disk {
     database: Arc<Database>,
     forgotten: Arc<Forgotten>,
     /// There until the end.
-    writer: Option<(SyncSender<Write>, JoinHandle<()>)>,
+    writer: Option<(Sender<Write>, JoinHandle<()>)>,
+    /// What waits to be written.
+    waiting: Arc<AtomicUsize>,
 }
 
 /// Rows that are to be forgotten and still there: nobody may read them.
@@ -59,8 +62,8 @@ struct Write {
 enum What {
     /// This came of this tree.
     Keep(ObjectId, Arc<Outcome>),
-    /// The same came of another tree.
-    Move(ObjectId),
+    /// What came of one tree comes of another one, too.
+    Move { from: ObjectId, to: ObjectId },
     /// A hard refresh.
     Forget,
 }
@@ -95,11 +98,13 @@ impl Disk {
             }
         };
         let database = Arc::new(database);
-        let (writes, waiting) = sync_channel(MAX_WAITING);
+        let (writes, arriving) = channel();
         let forgotten = Arc::new(Forgotten::default());
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let queue = Queue { arriving, waiting: Arc::clone(&waiting) };
         let (writer, forgets) = (Arc::clone(&database), Arc::clone(&forgotten));
-        let writer = std::thread::spawn(move || write_all(&writer, &forgets, &waiting, budget));
-        Some(Self { database, forgotten, writer: Some((writes, writer)) })
+        let writer = std::thread::spawn(move || write_all(&writer, &forgets, &queue, budget));
+        Some(Self { database, forgotten, writer: Some((writes, writer)), waiting })
     }
 
     /// The last result of a source, and the tree it was made from. Blocks.
@@ -130,9 +135,9 @@ impl Disk {
         self.write(source, What::Keep(root, Arc::clone(outcome)));
     }
 
-    /// The last result of a source is that of another tree, too.
-    pub(crate) fn moved(&self, source: SourceKey, root: ObjectId) {
-        self.write(source, What::Move(root));
+    /// The result of a source for one tree is that of another tree, too.
+    pub(crate) fn moved(&self, source: SourceKey, from: ObjectId, to: ObjectId) {
+        self.write(source, What::Move { from, to });
     }
 
     /// Forgets a source: a hard refresh.
@@ -141,10 +146,15 @@ impl Disk {
         self.write(source, What::Forget);
     }
 
-    /// Where too much waits, this is not kept: it can be made again.
+    /// Where too much waits, a result is not kept: it can be made again. That
+    /// one is to be forgotten must not be lost.
     fn write(&self, source: SourceKey, what: What) {
-        if let Some((writes, _)) = &self.writer {
-            writes.try_send(Write { row: row_key(source), what }).ok();
+        let Some((writes, _)) = &self.writer else { return };
+        let must_be = matches!(what, What::Forget);
+        if must_be || self.waiting.load(Ordering::Relaxed) < MAX_WAITING {
+            self.waiting.fetch_add(1, Ordering::Relaxed);
+            // An error only says that the writer is gone.
+            writes.send(Write { row: row_key(source), what }).ok();
         }
     }
 }
@@ -187,12 +197,19 @@ fn unsealed(entry: &[u8]) -> Option<&[u8]> {
     (Sha256::digest(payload).as_slice() == hash).then_some(payload)
 }
 
+/// What waits to be written, and how much it is.
+struct Queue {
+    arriving: Receiver<Write>,
+    waiting: Arc<AtomicUsize>,
+}
+
 /// Writes what comes, several at once, until nobody can send any more.
-fn write_all(database: &Database, forgotten: &Forgotten, waiting: &Receiver<Write>, budget: u64) {
+fn write_all(database: &Database, forgotten: &Forgotten, queue: &Queue, budget: u64) {
     let mut told = false;
-    while let Ok(first) = waiting.recv() {
-        let batch = std::iter::once(first).chain(waiting.try_iter().take(BATCH));
+    while let Ok(first) = queue.arriving.recv() {
+        let batch = std::iter::once(first).chain(queue.arriving.try_iter().take(BATCH));
         let batch: Vec<Write> = batch.collect();
+        queue.waiting.fetch_sub(batch.len(), Ordering::Relaxed);
         match write(database, &batch, budget) {
             Ok(()) => {
                 told = false;
@@ -226,11 +243,12 @@ fn write(database: &Database, batch: &[Write], budget: u64) -> Result<(), redb::
                     sources.remove(row.as_slice())?;
                     continue;
                 }
-                What::Move(root) => {
+                What::Move { from, to } => {
                     let known = sources.get(row.as_slice())?.map(|it| it.value().to_vec());
                     let known = known.and_then(|it| serde_json::from_slice::<Row>(&it).ok());
-                    if let Some(Row { entry, .. }) = known {
-                        let moved = row_of(*root, &entry);
+                    // A result that was not kept leaves an older one here, which is another tree's.
+                    if let Some(Row { entry, .. }) = known.filter(|it| it.root == from.as_slice()) {
+                        let moved = row_of(*to, &entry);
                         sources.insert(row.as_slice(), moved.as_slice())?;
                     }
                     continue;
@@ -270,7 +288,69 @@ fn row_of(root: ObjectId, entry: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use render::Record;
+
     use super::*;
+
+    fn tree(digit: u8) -> ObjectId {
+        ObjectId::from_bytes_or_panic(&[digit; 20])
+    }
+
+    fn outcome(text: &str) -> Arc<Outcome> {
+        let stored = serde_json::json!({
+            "manifests": [text], "source_type": null, "record": Record::default(),
+            "revision": null, "capabilities": null, "refs": {},
+        });
+        Arc::new(Outcome::from_bytes(stored.to_string().as_bytes()).expect("an outcome"))
+    }
+
+    /// The tree and the text that are on disk after these writes and a restart.
+    #[track_caller]
+    fn check(writes: impl FnOnce(&Disk, SourceKey), expect: Option<(u8, &str)>) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let key = SourceKey::of("a", &Default::default(), &render::RenderContext::new("a", "b"));
+        let disk = Disk::open(folder.path(), 1 << 20).expect("a file");
+        writes(&disk, key);
+        drop(disk);
+        let disk = Disk::open(folder.path(), 1 << 20).expect("a file");
+        let found = disk.get(key).map(|(root, outcome)| {
+            (root, outcome.result.as_ref().expect("a result").manifests[0].to_string())
+        });
+        assert_eq!(found, expect.map(|(root, text)| (tree(root), text.to_owned())));
+    }
+
+    #[test]
+    fn a_result_moves_to_the_tree_that_has_it_and_no_other() {
+        check(
+            |disk, key| {
+                disk.put(key, tree(1), &outcome("one"));
+                disk.moved(key, tree(1), tree(2));
+            },
+            Some((2, "one")),
+        );
+        check(
+            |disk, key| {
+                disk.put(key, tree(1), &outcome("one"));
+                // The result of tree 2 was not kept: too much waited.
+                disk.moved(key, tree(2), tree(3));
+            },
+            Some((1, "one")),
+        );
+    }
+
+    #[test]
+    fn what_is_to_be_forgotten_is_however_much_waits() {
+        check(
+            |disk, key| {
+                disk.put(key, tree(1), &outcome("one"));
+                disk.waiting.fetch_add(2 * MAX_WAITING, Ordering::Relaxed);
+                disk.put(key, tree(2), &outcome("two"));
+                disk.remove(key);
+                disk.waiting.fetch_sub(2 * MAX_WAITING, Ordering::Relaxed);
+            },
+            None,
+        );
+    }
 
     #[test]
     fn an_entry_that_was_changed_is_none() {

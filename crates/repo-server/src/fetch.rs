@@ -95,6 +95,17 @@ pub(crate) fn fetch_tag(
     store.reload().map(drop)
 }
 
+/// Fetches the history of a commit that a `depth` cut off.
+pub(crate) fn fetch_history(
+    store: &Store,
+    remote: &Remote,
+    commit: ObjectId,
+    cancel: &AtomicBool,
+) -> Result<(), FetchError> {
+    fetch_into(store, remote, &Wanted::History(commit), cancel)?;
+    store.reload().map(drop)
+}
+
 /// Fetches all branches and tags.
 pub(crate) fn fetch_all(
     store: &Store,

@@ -132,6 +132,9 @@ impl Inner {
         if let Some(tag) = &tag {
             self.fetch_tag(at, tag).await?;
         }
+        if policy.mode == "strict" && self.is_cut_off(at).await? {
+            self.fetch_history(at).await?;
+        }
         let (at, policy, keyring) = (at.clone(), policy.clone(), self.keyring());
         let limit = self.options.render_timeout;
         let repository = Arc::clone(&at.repository);
@@ -141,6 +144,17 @@ impl Inner {
 }
 
 impl Inner {
+    /// Does the store lack a part of the history, because of a `depth`?
+    async fn is_cut_off(&self, at: &At) -> Result<bool, FetchError> {
+        let limit = self.options.render_timeout;
+        let own = Arc::clone(&at.repository);
+        // What cannot be told is fetched: it may be missing.
+        let look = move |_: &_| {
+            Ok(own.store.open()?.repository.to_thread_local().is_shallow().unwrap_or(true))
+        };
+        at.repository.settle(self.renders.run(limit, look).await, "looking into", limit)
+    }
+
     async fn has(&self, at: &At) -> Result<bool, FetchError> {
         let limit = self.options.render_timeout;
         let own = at.clone();

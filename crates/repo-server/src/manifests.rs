@@ -36,6 +36,7 @@ impl RepoServer {
             Some(outcome) => (false, outcome),
             None => (true, self.tried(&query, &job).await?),
         };
+        self.inner.followers.add(&job);
         match &outcome.result {
             Ok(texts) => {
                 let problems = self.problems(&query, &job).await?;
@@ -184,8 +185,9 @@ impl Inner {
             return None;
         }
         let (Origin::Git(at), Some(opened)) = (&job.main, &trees.main.opened) else { return None };
-        let changes = at.repository.changes(opened, old_root, roots.main)?;
-        if outcome.record.reads.are_touched_by(&changes) || !trees.hold_all(&outcome.record.refs) {
+        if !self.reads_hold(&at.repository, opened, &outcome, old_root, roots.main)
+            || !trees.hold_all(&outcome.record.refs)
+        {
             return None;
         }
         self.stats.count(|stats| stats.unchanged_hits += 1);
@@ -193,7 +195,7 @@ impl Inner {
         let outcome = Arc::new(outcome.with_refs(roots.refs));
         self.cache.insert(job.key, roots.main, Arc::clone(&outcome));
         match &self.disk {
-            Some(disk) if same_refs => disk.moved(job.key, roots.main),
+            Some(disk) if same_refs => disk.moved(job.key, old_root, roots.main),
             Some(disk) => disk.put(job.key, roots.main, &outcome),
             None => {}
         }

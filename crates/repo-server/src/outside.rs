@@ -7,18 +7,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use plugins::{Package, Plugins};
+use plugins::{Package, ParameterAnnouncement, Plugins};
 use render::tree::Tree;
 use render::{
-    ChartAddress, JsonnetImports, JsonnetTask, Outside, OutsideError, PluginRequest, RemoteBase,
+    ChartAddress, JsonnetImports, JsonnetTask, Outside, OutsideError, PluginParameter,
+    PluginRequest, RemoteBase,
 };
 use tokio::runtime::Handle;
 
 use crate::credentials::{Reach, Trust};
 use crate::fetch;
 use crate::http::{self, Patience};
-use crate::job::Job;
+use crate::job::{Job, Origin};
+use crate::lent::Lent;
 use crate::packing;
+use crate::repository::Repository;
 use crate::server::Inner;
 use crate::{FetchError, Freshness, RepoCredentials, RepoServer, RepoUrl, TargetRevision};
 
@@ -41,6 +44,10 @@ pub(crate) struct OtherServers {
     until: Instant,
     /// Raised when nobody waits for the render any more.
     over: Arc<AtomicBool>,
+    /// The annotation that says which part of it a plugin needs.
+    generate_paths: String,
+    /// The repository that is rendered, if it is one of git.
+    repository: Option<Arc<Repository>>,
 }
 
 impl OtherServers {
@@ -58,6 +65,11 @@ impl OtherServers {
             was_asked: Cell::new(false),
             until: Instant::now() + inner.options.render_timeout.saturating_sub(BEFORE_DEADLINE),
             over: Arc::clone(over),
+            generate_paths: job.context.generate_paths.clone(),
+            repository: match &job.main {
+                Origin::Git(at) => Some(Arc::clone(&at.repository)),
+                Origin::Packed(_) => None,
+            },
         }
     }
 
@@ -175,18 +187,73 @@ impl Outside for OtherServers {
         self.handle.block_on(discovered).map_err(|error| failed(&error))
     }
 
+    fn announced_by_plugin(
+        &self,
+        request: &PluginRequest<'_>,
+    ) -> Result<Vec<PluginParameter>, OutsideError> {
+        let package = self.packed(request)?;
+        let announced = async {
+            let chosen = self.plugins.choose(request.name, &package, &request.variables).await?;
+            self.plugins.announcements(&chosen, &package, &request.variables).await
+        };
+        let announced = self.handle.block_on(announced).map_err(|error| failed(&error))?;
+        Ok(announced.into_iter().map(parameter).collect())
+    }
+
     fn run_plugin(&self, request: &PluginRequest<'_>) -> Result<Vec<String>, OutsideError> {
         self.was_asked.set(true);
         let package = self.packed(request)?;
-        let generated = self.plugins.generate(request.name, &package, &request.variables);
-        self.handle.block_on(generated).map_err(|error| failed(&error))
+        let chosen = self.plugins.choose(request.name, &package, &request.variables);
+        let chosen = self.handle.block_on(chosen).map_err(|error| failed(&error))?;
+        let lent = if chosen.wants_credentials { self.lent()? } else { Lent::default() };
+        let variables = [&request.variables[..], &lent.variables].concat();
+        let generated = self.plugins.generate(&chosen, &package, &variables);
+        self.handle.block_on(generated).map_err(|error| {
+            // A plugin may complain with what it was told.
+            OutsideError::Failed(lent.hide(&http::with_causes(&error)))
+        })
     }
 }
 
 impl OtherServers {
+    /// The credentials of the repository, for a plugin's git.
+    fn lent(&self) -> Result<Lent, OutsideError> {
+        let Some(repository) = &self.repository else { return Ok(Lent::default()) };
+        let trust = repository.remote.trust().map_err(|error| failed(&error))?;
+        Lent::of(&trust, &self.server.inner.ask_pass, &self.handle).map_err(|error| {
+            let problem = format!("failed to retrieve git creds environment variables: {error}");
+            OutsideError::Failed(problem)
+        })
+    }
+
     fn packed(&self, request: &PluginRequest<'_>) -> Result<Package, OutsideError> {
-        packing::pack(request, &self.server.inner.options.plugins.excluded)
-            .map_err(OutsideError::Failed)
+        let excluded = &self.server.inner.options.plugins.excluded;
+        packing::pack(request, &self.generate_paths, excluded).map_err(OutsideError::Failed)
+    }
+}
+
+fn parameter(announced: ParameterAnnouncement) -> PluginParameter {
+    let ParameterAnnouncement {
+        name,
+        title,
+        tooltip,
+        required,
+        item_type,
+        collection_type,
+        string,
+        array,
+        map,
+    } = announced;
+    PluginParameter {
+        name,
+        title,
+        tooltip,
+        required,
+        item_type,
+        collection_type,
+        string,
+        array,
+        map,
     }
 }
 

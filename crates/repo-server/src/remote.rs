@@ -1,6 +1,7 @@
 //! Talking to a git server. Everything here blocks.
 
 use std::io::ErrorKind;
+use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use gix::error::ErrorExt as _;
 use gix::protocol::transport::client::blocking_io::ssh::ProgramKind;
 use gix::protocol::transport::client::blocking_io::{Transport, connect, http};
 use gix::protocol::transport::{Protocol, Service};
-use gix::remote::fetch::Tags;
+use gix::remote::fetch::{Shallow, Tags};
 use gix::{ObjectId, progress};
 
 use crate::credentials::{Reach, SharedBook, Trust};
@@ -43,8 +44,10 @@ pub(crate) struct Remote {
 /// Which commits to ask for.
 #[derive(Clone, Debug)]
 pub(crate) enum Wanted {
-    /// One commit, by its id.
+    /// One commit, by its id, with as much of its history as the repository's `depth` says.
     Commit(ObjectId),
+    /// One commit with all of its history.
+    History(ObjectId),
     /// Every branch and tag, for servers that give out nothing else.
     AllRefs,
 }
@@ -118,13 +121,19 @@ impl Remote {
         })
     }
 
-    fn way(&self) -> Result<Way, FetchError> {
+    /// Who we are for the repository and whom we trust, with a token where one
+    /// is needed.
+    pub(crate) fn trust(&self) -> Result<Trust, FetchError> {
         let book = self.book.current();
         let trust = match &self.tried {
             Some(credentials) => book.trust(&self.url, credentials),
             None => book.for_repo(&self.url),
         };
-        let trust = self.book.logged_in(&self.url, trust, Purpose::Git, self.silence)?;
+        self.book.logged_in(&self.url, trust, Purpose::Git, self.silence)
+    }
+
+    fn way(&self) -> Result<Way, FetchError> {
+        let trust = self.trust()?;
         let ssh = if self.url.is_ssh() {
             let files = SshFiles::write(&trust, self.silence);
             Some(files.map_err(|error| FetchError::Store {
@@ -173,6 +182,15 @@ impl Remote {
             // And without this, configure the transport anew, from git's configuration.
             .with_transport_options(Box::new(self.http_options(way)));
         let prepared = connection.prepare_fetch(progress::Discard, Default::default())?;
+        let prepared = match (wanted, NonZeroU32::new(way.trust.credentials.depth)) {
+            (Wanted::Commit(_), Some(depth)) => {
+                prepared.with_shallow(Shallow::DepthAtRemote(depth))
+            }
+            (Wanted::History(_), _) if repository.is_shallow()? => {
+                prepared.with_shallow(Shallow::undo())
+            }
+            (Wanted::Commit(_) | Wanted::History(_) | Wanted::AllRefs, _) => prepared,
+        };
         prepared.receive(progress::Discard, cancel)?;
         Ok(())
     }
@@ -250,7 +268,9 @@ impl Remote {
 impl Wanted {
     fn refspecs(&self) -> Vec<BString> {
         match self {
-            Self::Commit(id) => vec![format!("+{id}:{COMMIT_REFS}/{id}").into()],
+            Self::Commit(id) | Self::History(id) => {
+                vec![format!("+{id}:{COMMIT_REFS}/{id}").into()]
+            }
             Self::AllRefs => vec![
                 "+refs/heads/*:refs/argosy/heads/*".into(),
                 "+refs/tags/*:refs/argosy/tags/*".into(),

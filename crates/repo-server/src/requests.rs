@@ -129,6 +129,15 @@ impl Inner {
         .await
     }
 
+    /// Brings all of a commit's history into the store.
+    pub(crate) async fn fetch_history(&self, at: &At) -> Result<(), FetchError> {
+        let id = at.commit.object_id();
+        self.request(&at.repository, at.commit.as_str(), move |repository, cancel| {
+            fetch::fetch_history(&repository.store, &repository.remote, id, cancel)
+        })
+        .await
+    }
+
     /// Tells whoever keeps the metrics.
     pub(crate) fn tell(
         &self,

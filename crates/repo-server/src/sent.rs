@@ -5,7 +5,7 @@
 use wire::message::repocreds::RepoCreds;
 use wire::message::repository::Repository;
 
-use crate::{CredentialBook, RepoCredentials, RepoKind, RepoUrl};
+use crate::{CredentialBook, Identity, RepoCredentials, RepoKind, RepoUrl};
 
 /// A repository as an Application of a project reaches it.
 #[must_use]
@@ -53,6 +53,16 @@ pub fn templates(book: &CredentialBook) -> Vec<RepoCreds> {
             insecure_oci_force_http: repo.insecure_oci_force_http,
             proxy: repo.proxy,
             no_proxy: repo.no_proxy,
+            github_app_private_key: repo.github_app_private_key,
+            github_app_id: repo.github_app_id,
+            github_app_installation_id: repo.github_app_installation_id,
+            github_app_enterprise_base_url: repo.github_app_enterprise_base_url,
+            gcp_service_account_key: repo.gcp_service_account_key,
+            use_azure_workload_identity: repo.use_azure_workload_identity,
+            azure_service_principal_client_id: repo.azure_service_principal_client_id,
+            azure_service_principal_client_secret: repo.azure_service_principal_client_secret,
+            azure_service_principal_tenant_id: repo.azure_service_principal_tenant_id,
+            azure_active_directory_endpoint: repo.azure_active_directory_endpoint,
             ..RepoCreds::default()
         }
     };
@@ -83,7 +93,37 @@ pub fn of(address: &str, credentials: &RepoCredentials) -> Repository {
         insecure_oci_force_http: credentials.force_http,
         proxy: credentials.proxy.clone(),
         no_proxy: credentials.no_proxy.clone(),
-        ..Repository::default()
+        depth: credentials.depth.into(),
+        ..of_identity(credentials.identity.as_ref())
+    }
+}
+
+/// An identity goes as it is written down: the other side gets its tokens, and
+/// a workload's identity is the one it has itself.
+fn of_identity(identity: Option<&Identity>) -> Repository {
+    let none = Repository::default();
+    match identity.cloned() {
+        None => none,
+        Some(Identity::GithubApp { app, installation, private_key, base_url }) => Repository {
+            github_app_id: app,
+            github_app_installation_id: installation,
+            github_app_private_key: private_key,
+            github_app_enterprise_base_url: base_url,
+            ..none
+        },
+        Some(Identity::GoogleServiceAccount { key }) => {
+            Repository { gcp_service_account_key: key, ..none }
+        }
+        Some(Identity::AzureWorkload(_)) => {
+            Repository { use_azure_workload_identity: true, ..none }
+        }
+        Some(Identity::AzureServicePrincipal { tenant, client, secret, directory }) => Repository {
+            azure_service_principal_tenant_id: tenant,
+            azure_service_principal_client_id: client,
+            azure_service_principal_client_secret: secret,
+            azure_active_directory_endpoint: directory,
+            ..none
+        },
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use api::ApplicationSource;
+use plugins::AskPass;
 
 use crate::artifacts::Artifacts;
 use crate::blocking::BlockingPool;
@@ -14,6 +15,7 @@ use crate::disk::Disk;
 use crate::events::{Observer, RequestKind};
 use crate::flight::Flights;
 use crate::job::{At, Job, Origin};
+use crate::moved::Followers;
 use crate::packages::Packages;
 use crate::pause::Pauses;
 use crate::redirect::Moved;
@@ -64,6 +66,8 @@ pub(crate) struct Inner {
     pub(crate) flights: Flights<(SourceKey, Given), Result<Arc<Outcome>, SourceError>>,
     pub(crate) stats: Stats,
     pub(crate) pauses: Pauses,
+    pub(crate) ask_pass: AskPass,
+    pub(crate) followers: Followers,
     pub(crate) observer: OnceLock<Arc<dyn Observer>>,
 }
 
@@ -96,6 +100,8 @@ impl RepoServer {
             flights: Flights::default(),
             stats: Stats::default(),
             pauses: Pauses::default(),
+            ask_pass: AskPass::new(&options.plugins.ask_pass_socket),
+            followers: Followers::default(),
             observer: OnceLock::new(),
             options,
         };
@@ -253,7 +259,11 @@ impl RepoServer {
             }
         };
         let refs = self.refs_of(query).await?;
-        let job = Job::new(main, refs, source.clone(), context.clone());
+        let mut context = context.clone();
+        if !inner.options.plugins.use_generate_paths {
+            context.generate_paths.clear();
+        }
+        let job = Job::new(main, refs, source.clone(), context);
         Ok(Arc::new(Job { brought: self.brought.clone(), ..job }))
     }
 

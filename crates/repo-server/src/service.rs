@@ -24,6 +24,7 @@ use wire::message::repo_server::{HealthCheckRequest, HealthCheckResponse, path};
 use wire::{Status, Table};
 
 pub use certificate::CertificateError;
+pub use questions::announcement;
 
 use crate::{Disposition, FetchError, Freshness, RepoServer, SourceError};
 use metrics::Metrics;

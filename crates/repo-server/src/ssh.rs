@@ -21,10 +21,9 @@ pub(crate) struct SshFiles {
 impl SshFiles {
     pub(crate) fn write(trust: &Trust, silence: Duration) -> std::io::Result<Self> {
         let key = &trust.credentials.ssh_private_key;
-        // OpenSSH insists on the line feed at the end.
-        let key = (!key.is_empty()).then(|| file(&format!("{}\n", key.trim_end()))).transpose()?;
-        let known_hosts = file(&trust.known_hosts)?;
-        let (complaints, insecure) = (file("")?, trust.credentials.insecure);
+        let key = (!key.is_empty()).then(|| key_file(key)).transpose()?;
+        let known_hosts = private_file(&trust.known_hosts)?;
+        let (complaints, insecure) = (private_file("")?, trust.credentials.insecure);
         Ok(Self { key, known_hosts, complaints, insecure, silence })
     }
 
@@ -61,8 +60,15 @@ impl SshFiles {
     }
 }
 
-fn file(content: &str) -> std::io::Result<NamedTempFile> {
-    let mut file = NamedTempFile::new()?;
+/// An ssh key as a file. OpenSSH insists on the line feed at the end.
+pub(crate) fn key_file(key: &str) -> std::io::Result<NamedTempFile> {
+    private_file(&format!("{}\n", key.trim_end()))
+}
+
+/// A file that only we may read, until it is dropped: in memory, which the
+/// containers of a pod share, and elsewhere only where a machine has no such folder.
+pub(crate) fn private_file(content: &str) -> std::io::Result<NamedTempFile> {
+    let mut file = NamedTempFile::new_in("/dev/shm").or_else(|_| NamedTempFile::new())?;
     file.write_all(content.as_bytes())?;
     file.flush()?;
     Ok(file)

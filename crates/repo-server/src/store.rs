@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gix::ThreadSafeRepository;
 
+use crate::consolidate::consolidate;
 use crate::remote::COMMIT_REFS;
 use crate::{FetchError, RepoUrl};
 
@@ -69,6 +70,7 @@ impl Store {
 
     /// Takes notice of packs that a fetch brought. Blocks.
     pub(crate) fn reload(&self) -> Result<Opened, FetchError> {
+        self.consolidate();
         let repository =
             open_bare(&self.folder, self.max_object).map_err(|error| self.broken(error))?;
         self.forget_old_commits();
@@ -141,6 +143,18 @@ impl Store {
             if !complete {
                 remove(&file);
             }
+        }
+    }
+
+    /// Joins packs if there are many, unless somebody does already.
+    fn consolidate(&self) {
+        let (Ok(_one_at_a_time), Some(opened)) = (self.preparing.try_lock(), self.opened()) else {
+            return;
+        };
+        let kind = opened.repository.to_thread_local().object_hash();
+        let folder = self.folder.join("objects/pack");
+        if let Err(error) = consolidate(&folder, kind, self.max_object) {
+            tracing::warn!(repo = %self.repo, %error, "could not join the packs of a repository");
         }
     }
 

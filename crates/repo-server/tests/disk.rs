@@ -1,4 +1,7 @@
-//! Results that outlive the process.
+//! Results that outlive the process, also one that is killed, and a disk that
+//! is full.
+
+#![expect(clippy::print_stdout, reason = "a machine without mounts is a notice, not a failure")]
 
 use std::fs;
 use std::path::Path;
@@ -18,9 +21,13 @@ fn open(data: &Path) -> RepoServer {
 }
 
 fn query(repo: &Repo, path: &str) -> ManifestQuery {
+    query_at(&repo.file_url(), path)
+}
+
+fn query_at(url: &str, path: &str) -> ManifestQuery {
     ManifestQuery {
         source: ApplicationSource {
-            repo_url: repo.file_url(),
+            repo_url: url.to_owned(),
             path: path.to_owned(),
             ..ApplicationSource::default()
         },
@@ -166,4 +173,113 @@ async fn no_password_reaches_the_disk() {
     let bytes = fs::read(data.path().join("rendered.redb")).expect("the file");
     let word = b"s3cret-word";
     assert!(!bytes.windows(word.len()).any(|it| it == word));
+}
+
+/// Sources with a few hundred kilobytes each that hardly weigh in git.
+fn large(count: usize) -> Repo {
+    let repo = Repo::new();
+    let files: Vec<(String, String)> = (0..count)
+        .map(|number| {
+            let text = format!("{number} ").repeat(40_000);
+            (format!("app{number}/map.yaml"), MAP.replace("one", &text))
+        })
+        .collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, it)| (&**path, &**it)).collect();
+    repo.commit(&files);
+    repo
+}
+
+async fn asked(server: &RepoServer, url: &str, number: usize) -> Vec<String> {
+    texts(server, query_at(url, &format!("app{number}"))).await
+}
+
+const KILLED: usize = 12;
+const CHILD: &str = "ARGOSY_TEST_DISK_CHILD";
+
+/// Renders and writes until it is killed: not a test but the process that
+/// `a_process_that_is_killed_leaves_nothing_wrong` starts.
+#[tokio::test]
+async fn child_that_is_killed() {
+    let Some(told) = std::env::var_os(CHILD) else { return };
+    let told = told.into_string().expect("text");
+    let (data, url) = told.split_once('|').expect("a folder and an address");
+    let server = open(Path::new(data));
+    loop {
+        for number in 0..KILLED {
+            let query = query_at(url, &format!("app{number}"));
+            let again = ManifestQuery { ignore_cache: true, ..query };
+            server.manifests(again).await.expect("manifests");
+            println!("rendered");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_is_killed_leaves_nothing_wrong() {
+    use std::io::BufRead as _;
+    let repo = large(KILLED);
+    let (data, truth) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("one"));
+    let right = open(truth.path());
+    for after in [1, 5, 9, 14, 30] {
+        let mut child = std::process::Command::new(std::env::current_exe().expect("ourselves"))
+            .args(["--exact", "child_that_is_killed", "--nocapture"])
+            .env(CHILD, format!("{}|{}", data.path().display(), repo.file_url()))
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("the child starts");
+        let lines = std::io::BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let rendered = lines.map_while(Result::ok).filter(|it| it.contains("rendered"));
+        assert_eq!(rendered.take(after).count(), after, "it was at work");
+        // SIGKILL, in the middle of what it was writing.
+        child.kill().expect("it ends");
+        child.wait().expect("it ended");
+        let server = open(data.path());
+        for number in 0..KILLED {
+            let answer = asked(&server, &repo.file_url(), number).await;
+            assert_eq!(answer, asked(&right, &repo.file_url(), number).await);
+        }
+    }
+}
+
+/// A folder of its own with so much room, while this lives.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    fn new(size: &str) -> Option<Self> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let option = format!("size={size}");
+        let mount = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &option, "tmpfs"])
+            .arg(folder.path())
+            .output();
+        mount.is_ok_and(|it| it.status.success()).then_some(Self(folder))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        std::process::Command::new("umount").arg("-l").arg(self.0.path()).status().ok();
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_costs_time_and_nothing_else() {
+    const SOURCES: usize = 40;
+    let repo = large(SOURCES);
+    let Some(disk) = SmallDisk::new("6m") else {
+        println!("notice: this machine mounts no tmpfs for us, a full disk was not tried");
+        assert!(std::env::var_os("CI").is_none(), "CI runs as root");
+        return;
+    };
+    let truth = tempfile::tempdir().expect("a folder");
+    let right = open(truth.path());
+    for round in 0..2 {
+        let server = open(disk.0.path());
+        for number in 0..SOURCES {
+            let answer = asked(&server, &repo.file_url(), number).await;
+            assert_eq!(answer, asked(&right, &repo.file_url(), number).await, "round {round}");
+        }
+    }
+    let filler = disk.0.path().join("filler");
+    fs::write(&filler, vec![1; 8 << 20]).expect_err("the disk is full indeed");
 }

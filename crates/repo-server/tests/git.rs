@@ -5,7 +5,8 @@ use std::time::Instant;
 use api::ApplicationSource;
 use render::RenderContext;
 use repo_server::{
-    Freshness, ManifestQuery, Options, Rendered, RepoServer, RepoUrl, SourceError, TargetRevision,
+    CredentialBook, Freshness, ManifestQuery, Options, Rendered, RepoCredentials, RepoServer,
+    RepoUrl, SourceError, TargetRevision,
 };
 use tempfile::TempDir;
 use testkit::git::Repo;
@@ -195,6 +196,77 @@ async fn a_restart_keeps_the_objects() {
     let server = server.restarted();
     assert_eq!(server.keys(&repo.file_url(), ".").await, "ConfigMap a");
     assert_eq!(server.server.stats().fetch.total, 0);
+}
+
+#[tokio::test]
+async fn a_depth_bounds_the_history_and_takes_no_commit_away() {
+    let repo = Repo::new();
+    let mut commits: Vec<String> = Vec::new();
+    let mut commit = |number: usize| {
+        let made = repo.commit(&[("app/map.yaml", &config_map(&format!("map{number}")))]);
+        commits.push(made.clone());
+        made
+    };
+    for number in 0..5 {
+        commit(number);
+    }
+    let http = repo.serve_http();
+    let server = Server::new();
+    let cut_off = RepoCredentials { depth: 2, ..RepoCredentials::default() };
+    server.server.set_credentials(CredentialBook {
+        repositories: vec![(http.url(), cut_off)],
+        ..CredentialBook::default()
+    });
+    assert!(server.keys(&http.url(), "app").await.contains("map4"));
+    let store = files_below(server.data.path());
+    let store = store.iter().find(|it| it.file_name().is_some_and(|it| it == "HEAD"));
+    let store = store.and_then(|it| it.parent()).expect("a store").to_owned();
+    let count = |of: &str| {
+        let counted = std::process::Command::new("git")
+            .arg("--git-dir")
+            .arg(&store)
+            .args(["rev-list", "--count", of])
+            .output();
+        String::from_utf8(counted.expect("git runs").stdout).expect("a number").trim().to_owned()
+    };
+    let newest = commit(5);
+    assert!(server.keys(&http.url(), "app").await.contains("map5"));
+    assert_eq!(count(&newest), "2");
+    // What lies beyond is fetched for those who name it.
+    let oldest = TargetRevision(commits[0].clone());
+    let query = query(&http.url(), "app", Freshness::Latest);
+    let rendered = server.server.manifests(ManifestQuery { revision: oldest, ..query }).await;
+    let rendered = rendered.expect("manifests");
+    assert!(rendered.objects()[0].key().to_string().contains("map0"));
+}
+
+#[tokio::test]
+async fn many_fetches_leave_few_packs_and_every_object() {
+    let repo = Repo::new();
+    let server = Server::new();
+    // Deltas to what earlier packs hold are what could be lost.
+    let text = |number: usize| config_map(&format!("map{number}")) + &"# line\n".repeat(500);
+    let mut commits = Vec::new();
+    for number in 0..60 {
+        commits.push(repo.commit(&[("app/map.yaml", &text(number))]));
+        let shown = server.keys(&repo.file_url(), "app").await;
+        assert!(shown.contains(&format!("map{number}")), "{shown}");
+    }
+    let packs = files_below(server.data.path());
+    let packs = packs.iter().filter(|it| it.extension().is_some_and(|it| it == "pack")).count();
+    assert!(packs <= 24, "there are {packs} packs");
+    let server = server.restarted();
+    for (number, commit) in commits.iter().enumerate() {
+        let revision = TargetRevision(commit.clone());
+        let query = query(&repo.file_url(), "app", Freshness::Latest);
+        let asked = ManifestQuery { revision, ignore_cache: true, ..query };
+        let rendered = server.server.manifests(asked).await.expect("manifests");
+        assert!(rendered.objects()[0].key().to_string().contains(&format!("map{number}")));
+    }
+    assert_eq!(server.server.stats().fetch.total, 0, "all of it is still here");
+    let store = files_below(server.data.path());
+    let left = store.iter().filter(|it| it.extension().is_some_and(|it| it == "keep")).count();
+    assert_eq!(left, 0);
 }
 
 #[tokio::test]

@@ -64,12 +64,56 @@ async fn poll(server: &RepoServer, url: &str) -> StatsSnapshot {
     cost
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_commit_costs_what_it_touches() {
+fn monorepo() -> Repo {
     repo_server::install_crypto_provider();
     let repo = Repo::new();
     repo.fast_import(files().as_bytes());
     repo.git(["reset", "--quiet", "--hard"]);
+    repo
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_push_is_fetched_once_and_concerns_those_who_read_what_changed() {
+    let repo = monorepo();
+    let http = repo.serve_http();
+    let data = tempfile::tempdir().expect("a temporary folder");
+    let server = RepoServer::open(Options::new(data.path())).expect("a data directory");
+    let source = ApplicationSource { repo_url: http.url(), ..ApplicationSource::default() };
+    let first = poll(&server, &http.url()).await;
+    assert_eq!(first.renders, 2_000);
+    let old = repo.git(["rev-parse", "HEAD"]);
+    let push = async || {
+        let before = server.stats();
+        let moved = server.moved(&source, "", Freshness::Latest).await.expect("a commit");
+        let after = server.stats();
+        let requests = (
+            after.ls_remote.total - before.ls_remote.total,
+            after.fetch.total - before.fetch.total,
+        );
+        assert_eq!(after.renders, before.renders, "nothing is rendered to find out");
+        let touched: Vec<String> = moved.touched.into_iter().collect();
+        (requests, touched, moved.untouched.len())
+    };
+    repo.commit(&[("apps/team7/app7/map.yaml", &config_map("changed"))]);
+    assert_eq!(push().await, ((1, 1), vec!["app7".to_owned()], 1_999));
+    let since = repo_server::CommitSha::parse(old.trim()).expect("a commit");
+    let changed = server.changed_since(&source, "", &since, Freshness::Latest).await;
+    assert_eq!(changed.expect("a comparison"), ["apps/team7/app7/map.yaml"]);
+    let before = server.stats();
+    let cost = poll(&server, &http.url()).await;
+    assert_eq!((cost.fetch.total, cost.renders), (0, 1), "all refreshed: one is rendered");
+    let after = server.stats();
+    assert_eq!(after.unchanged_hits, before.unchanged_hits, "the others had moved on already");
+    repo.commit(&[("README.md", "nobody reads it")]);
+    assert_eq!(push().await, ((1, 1), Vec::new(), 2_000));
+    assert_eq!(push().await, ((1, 0), Vec::new(), 2_000), "no news");
+    let cost = poll(&server, &http.url()).await;
+    assert_eq!((cost.fetch.total, cost.renders), (0, 0), "all refreshed: none is rendered");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_costs_what_it_touches() {
+    let repo = monorepo();
     let http = repo.serve_http();
     let data = tempfile::tempdir().expect("a temporary folder");
     let server = RepoServer::open(Options::new(data.path())).expect("a data directory");

@@ -8,7 +8,9 @@ use std::process::{Command, Stdio};
 
 use api::{ApplicationSource, SourceIntegrity};
 use render::RenderContext;
-use repo_server::{CredentialBook, Freshness, ManifestQuery, Options, RepoServer, TargetRevision};
+use repo_server::{
+    CredentialBook, Freshness, ManifestQuery, Options, RepoCredentials, RepoServer, TargetRevision,
+};
 use serde_json::json;
 use testkit::git::Repo;
 
@@ -87,6 +89,8 @@ struct World {
     _data: tempfile::TempDir,
     server: RepoServer,
     repo: Repo,
+    /// Of the repository.
+    depth: u32,
 }
 
 impl World {
@@ -98,7 +102,7 @@ impl World {
         let repo = Repo::new();
         repo.git(["config", "gpg.program", &gpg.program()]);
         repo.git(["config", "user.signingkey", key]);
-        Self { _data: data, server, repo }
+        Self { _data: data, server, repo, depth: 0 }
     }
 
     fn sign_from_now_on(&self) {
@@ -108,7 +112,10 @@ impl World {
     fn know(&self, keys: &[String]) {
         let gpg_keys: BTreeMap<String, String> =
             keys.iter().enumerate().map(|(at, key)| (at.to_string(), key.clone())).collect();
-        self.server.set_credentials(CredentialBook { gpg_keys, ..CredentialBook::default() });
+        let cut_off = RepoCredentials { depth: self.depth, ..RepoCredentials::default() };
+        let repositories = vec![(self.repo.file_url(), cut_off)];
+        let book = CredentialBook { gpg_keys, repositories, ..CredentialBook::default() };
+        self.server.set_credentials(book);
     }
 
     /// What speaks against a revision.
@@ -191,18 +198,25 @@ async fn an_annotated_tag_vouches_for_its_commit() {
 async fn a_whole_history_is_checked_down_to_a_seal() {
     let Some(gpg) = Gpg::new() else { return };
     let key = gpg.key("carol", "ed25519");
-    let world = World::new(&gpg, &key);
+    for depth in [0, 1] {
+        let world = World { depth, ..World::new(&gpg, &key) };
+        check_whole_history(&gpg, &key, &world).await;
+    }
+}
+
+/// A `depth` cuts off what a rule wants to see: then it is fetched after all.
+async fn check_whole_history(gpg: &Gpg, key: &str, world: &World) {
     let old = world.repo.commit(&[("app/map.yaml", MAP)]);
     world.sign_from_now_on();
     world.repo.commit(&[("a", "1")]);
-    world.know(&[gpg.exported(&key)]);
-    assert_eq!(world.problems("main", "head", &[&key]).await, Vec::<String>::new());
-    let said = world.problems("main", "strict", &[&key]).await;
+    world.know(&[gpg.exported(key)]);
+    assert_eq!(world.problems("main", "head", &[key]).await, Vec::<String>::new());
+    let said = world.problems("main", "strict", &[key]).await;
     assert!(said.len() == 1 && said[0].contains(&old), "{said:?}");
     world.repo.git(["commit", "--allow-empty", "--message=seal\n\nArgocd-gpg-seal: looked at"]);
-    assert_eq!(world.problems("main", "strict", &[&key]).await, Vec::<String>::new());
+    assert_eq!(world.problems("main", "strict", &[key]).await, Vec::<String>::new());
     world.repo.commit(&[("a", "2")]);
-    assert_eq!(world.problems("main", "strict", &[&key]).await, Vec::<String>::new());
+    assert_eq!(world.problems("main", "strict", &[key]).await, Vec::<String>::new());
     let said = world.problems("main", "strict", &[]).await;
     assert_eq!(said.len(), 1, "many commits of one key are one problem: {said:?}");
 }

@@ -9,8 +9,9 @@ use engine::project::{Gate, ProjectClusters, repo_url};
 use rbac::{action, resource};
 use wire::Status;
 use wire::message::repository::{
-    AppInfo, DirectoryAppSpec, HelmAppSpec, HelmChart, HelmChartsResponse, KustomizeAppSpec, Refs,
-    RepoAppDetailsQuery, RepoAppDetailsResponse, RepoAppsQuery, RepoAppsResponse, RepoQuery,
+    AppInfo, DirectoryAppSpec, HelmAppSpec, HelmChart, HelmChartsResponse, KustomizeAppSpec,
+    PluginAppSpec, Refs, RepoAppDetailsQuery, RepoAppDetailsResponse, RepoAppsQuery,
+    RepoAppsResponse, RepoQuery,
 };
 
 use super::Purpose;
@@ -88,6 +89,10 @@ pub(crate) async fn app_details(
         }
         "Kustomize" => answer.kustomize = Some(KustomizeAppSpec { images: details.images }),
         "Directory" => answer.directory = Some(DirectoryAppSpec {}),
+        "Plugin" => {
+            let parameters_announcement = details.plugin_parameters;
+            answer.plugin = Some(PluginAppSpec { parameters_announcement });
+        }
         _ => {}
     }
     Ok(answer)

@@ -27,6 +27,19 @@ pub(crate) fn refresh_after_push(app: &Application, push: &Push) -> Option<Refre
     })
 }
 
+/// The source of an Application that a push is about, and the revision that it
+/// was last compared at.
+pub(crate) fn pushed_source(app: &Application, push: &Push) -> Option<(ApplicationSource, String)> {
+    let patterns: Vec<Regex> = push.web_urls.iter().filter_map(|it| same_repository(it)).collect();
+    let (index, (source, _)) = sources(app).into_iter().enumerate().find(|(_, (source, _))| {
+        patterns.iter().any(|it| it.is_match(&source.repo_url))
+            && follows(&source.target_revision, &push.revision, push.touched_head)
+    })?;
+    let compared = &app.status.sync;
+    let since = compared.revisions.get(index).unwrap_or(&compared.revision);
+    Some((source, since.clone()))
+}
+
 /// What a new image or chart asks of an Application.
 pub(crate) fn refresh_after_publishing(app: &Application, news: &Published) -> Option<Refresh> {
     let wanted = normalized(&news.repository);

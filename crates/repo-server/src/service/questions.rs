@@ -2,7 +2,7 @@
 
 use api::{ChartDetails, HelmParameter, OciMetadata, RevisionMetadata, Time};
 use plugins::Plugins;
-use render::{RenderContext, SourceDetails};
+use render::{PluginParameter, RenderContext, SourceDetails};
 use wire::Status;
 use wire::message::repo_server::{
     AppList, Empty, HelmChartsRequest, ListAppsRequest, ListRefsRequest, PluginInfo, PluginList,
@@ -11,8 +11,8 @@ use wire::message::repo_server::{
     TestRepositoryRequest, TestRepositoryResponse,
 };
 use wire::message::repository::{
-    DirectoryAppSpec, HelmAppSpec, HelmChart, HelmChartsResponse, KustomizeAppSpec, PluginAppSpec,
-    Refs, RepoAppDetailsResponse, Repository,
+    DirectoryAppSpec, HelmAppSpec, HelmChart, HelmChartsResponse, KustomizeAppSpec,
+    ParameterAnnouncement, PluginAppSpec, Refs, RepoAppDetailsResponse, Repository,
 };
 
 use super::{Call, not_fetched, refused, request};
@@ -138,6 +138,33 @@ pub(super) async fn app_details(
     Ok(details(found))
 }
 
+/// A plugin's parameter as clients see it.
+#[must_use]
+pub fn announcement(parameter: PluginParameter) -> ParameterAnnouncement {
+    let PluginParameter {
+        name,
+        title,
+        tooltip,
+        required,
+        item_type,
+        collection_type,
+        string,
+        array,
+        map,
+    } = parameter;
+    ParameterAnnouncement {
+        name,
+        title,
+        tooltip,
+        required,
+        item_type,
+        collection_type,
+        string,
+        array,
+        map,
+    }
+}
+
 fn details(found: SourceDetails) -> RepoAppDetailsResponse {
     let type_ = found.source_type().as_str().to_owned();
     let details = RepoAppDetailsResponse { type_, ..Default::default() };
@@ -162,8 +189,10 @@ fn details(found: SourceDetails) -> RepoAppDetailsResponse {
         SourceDetails::Directory => {
             RepoAppDetailsResponse { directory: Some(DirectoryAppSpec {}), ..details }
         }
-        SourceDetails::Plugin => {
-            RepoAppDetailsResponse { plugin: Some(PluginAppSpec::default()), ..details }
+        SourceDetails::Plugin(parameters) => {
+            let parameters_announcement = parameters.into_iter().map(announcement).collect();
+            let plugin = Some(PluginAppSpec { parameters_announcement });
+            RepoAppDetailsResponse { plugin, ..details }
         }
     }
 }

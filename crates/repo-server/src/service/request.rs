@@ -14,7 +14,8 @@ use wire::message::settings::KustomizeOptions;
 
 use super::ServiceOptions;
 use crate::{
-    Brought, Freshness, ManifestQuery, RefSource, RepoCredentials, RepoKind, TargetRevision,
+    AzureWorkload, Brought, Freshness, Identity, ManifestQuery, RefSource, RepoCredentials,
+    RepoKind, TargetRevision,
 };
 
 /// The repository that a request is about.
@@ -50,24 +51,66 @@ pub(super) fn credentials(repo: &Repository) -> RepoCredentials {
         force_http: repo.insecure_oci_force_http,
         proxy: repo.proxy.clone(),
         no_proxy: repo.no_proxy.clone(),
-        ..RepoCredentials::default()
+        identity: identity(repo),
+        depth: u32::try_from(repo.depth).unwrap_or(0),
     }
 }
 
-fn template(creds: &RepoCreds) -> RepoCredentials {
-    RepoCredentials {
-        username: creds.username.clone(),
-        password: creds.password.clone(),
-        bearer_token: creds.bearer_token.clone(),
-        ssh_private_key: creds.ssh_private_key.clone(),
-        tls_client_cert: creds.tls_client_cert_data.clone(),
-        tls_client_key: creds.tls_client_cert_key.clone(),
-        kind: kind(&creds.type_, creds.enable_oci, &creds.url),
-        force_http: creds.insecure_oci_force_http,
-        proxy: creds.proxy.clone(),
-        no_proxy: creds.no_proxy.clone(),
-        ..RepoCredentials::default()
+/// Who we are at a service that issues tokens, in Argo CD's order.
+fn identity(repo: &Repository) -> Option<Identity> {
+    if !repo.github_app_private_key.is_empty() {
+        return Some(Identity::GithubApp {
+            app: repo.github_app_id,
+            installation: repo.github_app_installation_id,
+            private_key: repo.github_app_private_key.clone(),
+            base_url: repo.github_app_enterprise_base_url.clone(),
+        });
     }
+    if !repo.gcp_service_account_key.is_empty() {
+        return Some(Identity::GoogleServiceAccount { key: repo.gcp_service_account_key.clone() });
+    }
+    if repo.use_azure_workload_identity {
+        let variable = |name: &str| std::env::var(name).ok();
+        return Some(Identity::AzureWorkload(AzureWorkload::from_variables(variable)));
+    }
+    if !repo.azure_service_principal_client_secret.is_empty() {
+        return Some(Identity::AzureServicePrincipal {
+            tenant: repo.azure_service_principal_tenant_id.clone(),
+            client: repo.azure_service_principal_client_id.clone(),
+            secret: repo.azure_service_principal_client_secret.clone(),
+            directory: repo.azure_active_directory_endpoint.clone(),
+        });
+    }
+    None
+}
+
+fn template(creds: &RepoCreds) -> RepoCredentials {
+    let creds = creds.clone();
+    credentials(&Repository {
+        repo: creds.url,
+        username: creds.username,
+        password: creds.password,
+        bearer_token: creds.bearer_token,
+        ssh_private_key: creds.ssh_private_key,
+        tls_client_cert_data: creds.tls_client_cert_data,
+        tls_client_cert_key: creds.tls_client_cert_key,
+        type_: creds.type_,
+        enable_oci: creds.enable_oci,
+        insecure_oci_force_http: creds.insecure_oci_force_http,
+        proxy: creds.proxy,
+        no_proxy: creds.no_proxy,
+        github_app_private_key: creds.github_app_private_key,
+        github_app_id: creds.github_app_id,
+        github_app_installation_id: creds.github_app_installation_id,
+        github_app_enterprise_base_url: creds.github_app_enterprise_base_url,
+        gcp_service_account_key: creds.gcp_service_account_key,
+        use_azure_workload_identity: creds.use_azure_workload_identity,
+        azure_service_principal_client_id: creds.azure_service_principal_client_id,
+        azure_service_principal_client_secret: creds.azure_service_principal_client_secret,
+        azure_service_principal_tenant_id: creds.azure_service_principal_tenant_id,
+        azure_active_directory_endpoint: creds.azure_active_directory_endpoint,
+        ..Repository::default()
+    })
 }
 
 fn kind(said: &str, enable_oci: bool, address: &str) -> RepoKind {
@@ -101,6 +144,7 @@ pub(super) fn query(
         },
         enabled: enabled(&asked.enabled_source_types),
         limits: options.limits,
+        generate_paths: asked.annotation_manifest_generate_paths.clone(),
         capabilities: Arc::new(Capabilities {
             kube_version: asked.kube_version.clone(),
             api_versions: asked.api_versions.clone(),
@@ -190,6 +234,33 @@ mod tests {
         assert_eq!(query.context.enabled, EnabledSourceTypes::default());
         assert_eq!(query.context.values_file_schemes, ["http", "https"]);
         assert!(query.refs.is_empty());
+    }
+
+    #[test]
+    fn what_is_sent_arrives() {
+        let principal = Identity::AzureServicePrincipal {
+            tenant: "t".into(),
+            client: "c".into(),
+            secret: "s".into(),
+            directory: "d".into(),
+        };
+        let app = Identity::GithubApp {
+            app: 7,
+            installation: 8,
+            private_key: "k".into(),
+            base_url: "b".into(),
+        };
+        let google = Identity::GoogleServiceAccount { key: "{}".into() };
+        let workload = Identity::AzureWorkload(AzureWorkload::from_variables(|_| None));
+        for identity in [principal, app, google, workload] {
+            let sent = RepoCredentials { identity: Some(identity), ..RepoCredentials::default() };
+            let book = crate::CredentialBook {
+                templates: vec![("https://example.com".into(), sent.clone())],
+                ..Default::default()
+            };
+            assert!(credentials(&crate::sent::of("https://example.com/x", &sent)) == sent);
+            assert!(template(&crate::sent::templates(&book)[0]) == sent, "{sent:?}");
+        }
     }
 
     #[test]
