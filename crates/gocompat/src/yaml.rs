@@ -38,7 +38,7 @@ mod tags;
 use serde_json::Value;
 
 pub use emit::{Node, from_value, pretty};
-pub use error::{Error, Position, Problem};
+pub use error::{Error, Position, Problem, UnsupportedKey};
 pub use resolve::{Scalar, is_base_60, plain_scalar};
 pub use split::{Document, split_documents};
 
