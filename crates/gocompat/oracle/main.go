@@ -32,6 +32,7 @@ var subjects = map[string]func(input json.RawMessage) (any, error){
 	"yaml-strict":      yamlStrict,
 	"yaml-split":       yamlSplit,
 	"yaml-write":       yamlWrite,
+	"yaml-pretty":      yamlPretty,
 }
 
 func main() {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 
+	goyaml "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubeyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
@@ -65,4 +66,20 @@ func yamlWrite(question json.RawMessage) (any, error) {
 		return nil, err
 	}
 	return string(written), nil
+}
+
+// yamlPretty takes numbers as Go's JSON reads them, which is how templates have
+// them: all are floats.
+func yamlPretty(question json.RawMessage) (any, error) {
+	var value any
+	if err := json.Unmarshal(question, &value); err != nil {
+		return nil, err
+	}
+	var written bytes.Buffer
+	encoder := goyaml.NewEncoder(&written)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return written.String(), nil
 }

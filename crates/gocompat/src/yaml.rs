@@ -3,7 +3,8 @@
 //! That library is goyaml v2 with JSON behind it: YAML 1.1 booleans (`yes`,
 //! `on`), octal integers, merge keys, keys that become strings, and values that
 //! are exactly what JSON can say. Start with [`to_value`] for one document,
-//! [`documents`] for a manifest file, [`from_value`] for the way back.
+//! [`documents`] for a manifest file, [`from_value`] for the way back; [`pretty`] writes
+//! as the library's third version does.
 //!
 //! Where we differ on purpose:
 //! - nesting, size and the number of values are bounded by [`Limits`];
@@ -36,8 +37,8 @@ mod tags;
 
 use serde_json::Value;
 
-pub use emit::from_value;
-pub use error::{Error, Position, Problem};
+pub use emit::{Node, from_value, pretty};
+pub use error::{Error, Position, Problem, UnsupportedKey};
 pub use resolve::{Scalar, is_base_60, plain_scalar};
 pub use split::{Document, split_documents};
 

@@ -103,6 +103,27 @@ fn yaml_is_written_as_go_writes_it() {
 }
 
 #[test]
+fn yaml_is_laid_out_for_readers_as_goyaml_3_does() {
+    check(include_str!("golden/yaml-pretty.jsonl"), |input| Ok(json!(yaml::pretty(&node(input)))));
+}
+
+fn node(value: &Value) -> yaml::Node {
+    match value {
+        Value::Null => yaml::Node::Plain("null".into()),
+        Value::Bool(truth) => yaml::Node::Plain(truth.to_string()),
+        Value::Number(number) => {
+            yaml::Node::Plain(number::format_g(number.as_f64().expect("a number")))
+        }
+        Value::String(text) => yaml::Node::Text(text.clone().into_bytes()),
+        Value::Array(items) => yaml::Node::List(items.iter().map(node).collect()),
+        Value::Object(entries) => {
+            let entries = entries.iter().map(|(key, it)| (key.clone().into_bytes(), node(it)));
+            yaml::Node::sorted(entries.collect())
+        }
+    }
+}
+
+#[test]
 fn what_is_written_reads_back_the_same() {
     for line in golden(include_str!("golden/yaml-write.jsonl")) {
         let written = yaml::from_value(&line.input);

@@ -108,7 +108,7 @@ impl Chart {
             }
             loaded.push((path, content));
         }
-        Self::from_files(loaded, 0)
+        Self::from_files(loaded, 0, &mut Budget::default())
     }
 
     /// Loads a chart archive.
@@ -118,7 +118,7 @@ impl Chart {
 
     /// Loads a chart archive that may unpack to no more than `limits`.
     pub fn load_archive_within(archive: &[u8], limits: Limits) -> Result<Self, Error> {
-        Self::from_files(archive::unpack(archive, limits)?, 0)
+        Self::from_files(archive::unpack(archive, limits)?, 0, &mut Budget::default())
     }
 
     /// The chart's name.
@@ -147,7 +147,11 @@ impl Chart {
         self.subcharts.push(subchart);
     }
 
-    fn from_files(files: Vec<(String, Vec<u8>)>, depth: usize) -> Result<Self, Error> {
+    fn from_files(
+        files: Vec<(String, Vec<u8>)>,
+        depth: usize,
+        budget: &mut Budget,
+    ) -> Result<Self, Error> {
         if depth > MAX_DEPTH {
             return Err(Error::TooMuch("charts are nested too deeply".into()));
         }
@@ -214,10 +218,11 @@ impl Chart {
             if name.starts_with(['_', '.']) {
                 continue;
             }
-            let subchart = load_inner(&name, files, chart.name(), depth).map_err(|cause| {
-                let chart = chart.name().to_owned();
-                Error::Subchart { subchart: name.clone(), chart, cause: Box::new(cause) }
-            })?;
+            let subchart =
+                load_inner(&name, files, chart.name(), depth, budget).map_err(|cause| {
+                    let chart = chart.name().to_owned();
+                    Error::Subchart { subchart: name.clone(), chart, cause: Box::new(cause) }
+                })?;
             chart.subcharts.push(subchart);
         }
         Ok(chart)
@@ -230,11 +235,39 @@ impl Chart {
     }
 }
 
+/// What the archives below charts/ may unpack to, all together: each may be as large as any, but an
+/// archive of archives of archives is small and without end.
+struct Budget {
+    total: u64,
+    files: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        let each = Limits::default();
+        Self { total: 2 * each.total, files: 2 * each.files }
+    }
+}
+
+impl Budget {
+    fn unpack(&mut self, archive: &[u8]) -> Result<Vec<(String, Vec<u8>)>, Error> {
+        let each = Limits::default();
+        let files = archive::unpack(
+            archive,
+            Limits { total: each.total.min(self.total), files: each.files.min(self.files), ..each },
+        )?;
+        self.total -= files.iter().map(|(_, content)| content.len() as u64).sum::<u64>();
+        self.files -= files.len();
+        Ok(files)
+    }
+}
+
 fn load_inner(
     name: &str,
     files: Vec<(String, Vec<u8>)>,
     chart: &str,
     depth: usize,
+    budget: &mut Budget,
 ) -> Result<Chart, Error> {
     if name.ends_with(".tgz") {
         let Some((path, archive)) = files.into_iter().next() else { return Err(Error::NoChart) };
@@ -243,11 +276,11 @@ fn load_inner(
                 "error unpacking subchart tar in {chart}: expected {name}, got {path}"
             )));
         }
-        return Chart::from_files(archive::unpack(&archive, Limits::default())?, depth + 1);
+        return Chart::from_files(budget.unpack(&archive)?, depth + 1, budget);
     }
     let inside = files.into_iter().filter_map(|(path, content)| {
         let (_, rest) = path.split_once('/')?;
         Some((rest.to_owned(), content))
     });
-    Chart::from_files(inside.collect(), depth + 1)
+    Chart::from_files(inside.collect(), depth + 1, budget)
 }

@@ -303,3 +303,16 @@ fn parameters_beside_the_chart_change_the_source() {
         .file("apps/web/.argocd-source.yaml", "helm: {parameters: [{name: shown, value: beside}]}");
     check_tree(&tree, "{}", "ConfigMap prod/guestbook \"beside\"");
 }
+
+#[test]
+fn a_chart_that_depends_on_its_own_folder_is_taken_once_more_and_no_further() {
+    let metadata = format!(
+        "{CHART}dependencies:\n- {{name: web, version: 1.0.0, repository: \"file://.\"}}\n"
+    );
+    let tree = MemoryTree::new()
+        .file("apps/web/Chart.yaml", metadata)
+        .file("apps/web/values.yaml", "shown: chart\nweb: {shown: below}\n")
+        .file("apps/web/templates/map.yaml", SHOWS);
+    let both = r#"ConfigMap prod/guestbook "below", ConfigMap prod/guestbook "chart""#;
+    check_tree(&tree, "{}", both);
+}

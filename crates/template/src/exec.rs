@@ -46,7 +46,7 @@ pub(crate) fn execute_tree(
     data: &Value,
 ) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
-    let dot = Slot::concrete(data.clone());
+    let dot = Slot::concrete(data.clone()).unwrapped();
     let mut state = State {
         run,
         templates,

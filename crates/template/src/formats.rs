@@ -6,6 +6,7 @@ use crate::arguments::{bytes, text};
 use crate::call::{Function, Functions, Parameter, PlainBody};
 use crate::error::Error;
 use crate::json::{self, Layout, Target};
+use crate::pretty_yaml;
 use crate::toml;
 use crate::value::Value;
 use crate::yaml_error::yaml_error_text;
@@ -22,7 +23,7 @@ impl Functions {
             }),
             ("mustToYaml", &[Any], |_, a| Ok(Value::string(to_yaml(&a[0])?))),
             ("toYamlPretty", &[Any], |_, a| {
-                Ok(Value::string(Error::swallow(to_yaml_pretty(&a[0]), |_| Text::new())?))
+                Ok(Value::string(Error::swallow(pretty_yaml::encode(&a[0]), |_| Text::new())?))
             }),
             ("fromYaml", &[String], |_, a| {
                 Ok(or_error_entry(from_yaml(&text(&a[0]), Target::Map)))
@@ -31,9 +32,10 @@ impl Functions {
                 Ok(or_error_item(from_yaml(&text(&a[0]), Target::List)))
             }),
             ("toToml", &[Any], |_, a| {
-                Ok(Value::string(Error::swallow(toml::encode(&a[0]), |error| error.to_string())?))
+                let text = toml::encode(some(&a[0])?);
+                Ok(Value::string(Error::swallow(text, |error| error.to_string())?))
             }),
-            ("mustToToml", &[Any], |_, a| Ok(Value::string(toml::encode(&a[0])?))),
+            ("mustToToml", &[Any], |_, a| Ok(Value::string(toml::encode(some(&a[0])?)?))),
             ("fromToml", &[String], |_, a| Ok(or_error_entry(toml::decode(&text(&a[0]))))),
             ("toJson", &[Any], |_, a| {
                 Ok(Value::string(Error::swallow(
@@ -70,43 +72,6 @@ fn without_last_line_break(mut text: String) -> String {
     text
 }
 
-/// The same with the items of lists indented below their key.
-fn to_yaml_pretty(value: &Value) -> Result<String, Error> {
-    let text = yaml::from_value(&value.to_json_without_nil_containers()?);
-    Ok(indent_lists(&without_last_line_break(text)))
-}
-
-/// Moves every list that is the value of a key two columns to the right, with all below it.
-fn indent_lists(text: &str) -> String {
-    let mut out = String::new();
-    // Columns at which a list hangs below a key of the same column.
-    let mut shifted: Vec<usize> = Vec::new();
-    let mut previous_key: Option<usize> = None;
-    for line in text.split('\n') {
-        let column = line.len() - line.trim_start_matches(' ').len();
-        let is_blank = line.trim().is_empty();
-        let is_item = line[column..].starts_with("- ") || &line[column..] == "-";
-        if !is_blank {
-            while shifted.last().is_some_and(|at| column < *at || (column == *at && !is_item)) {
-                shifted.pop();
-            }
-            if is_item && previous_key == Some(column) && shifted.last() != Some(&column) {
-                shifted.push(column);
-            }
-            let dashes = line[column..].len() - line[column..].trim_start_matches("- ").len();
-            previous_key = line.ends_with(':').then_some(column + dashes);
-        }
-        if !out.is_empty() {
-            out.push('\n');
-        }
-        if !is_blank {
-            out.push_str(&"  ".repeat(shifted.len()));
-        }
-        out.push_str(line);
-    }
-    out
-}
-
 /// Deeper than any document, and shallow enough for every stack.
 const LIMITS: yaml::Limits =
     yaml::Limits { max_bytes: 64 << 20, max_depth: 150, max_values: 4_000_000 };
@@ -126,6 +91,14 @@ pub(crate) fn from_yaml(text: &str, target: Target) -> Result<Value, Error> {
     })
 }
 
+/// Go's library for TOML panics where there is no value, which no template survives.
+fn some(value: &Value) -> Result<&Value, Error> {
+    if value.is_nil() {
+        return Err(Error::function("reflect: call of reflect.Value.Type on zero Value"));
+    }
+    Ok(value)
+}
+
 fn or_error_entry(result: Result<Value, Error>) -> Value {
     match result {
         Ok(Value::Nil) => Target::Map.nil(),
@@ -139,18 +112,5 @@ fn or_error_item(result: Result<Value, Error>) -> Value {
         Ok(Value::Nil) => Target::List.nil(),
         Ok(value) => value,
         Err(error) => Value::list(vec![Value::string(error.to_string())]),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pretty_yaml_indents_lists_below_their_key() {
-        let plain = "a:\n- b:\n  - 1\n  - 2\n- c\nd:\n- e: 1\n  f: 2";
-        let pretty = "a:\n  - b:\n      - 1\n      - 2\n  - c\nd:\n  - e: 1\n    f: 2";
-        assert_eq!(indent_lists(plain), pretty);
-        assert_eq!(indent_lists("- 1\n- 2"), "- 1\n- 2");
     }
 }

@@ -487,17 +487,11 @@ impl Value {
     /// # Errors
     /// For values JSON cannot hold, in Go's words.
     pub fn to_json(&self) -> Result<Json, Error> {
-        Converter { nil_is_empty: false, count: 0 }.value(self, 0)
-    }
-
-    /// The same as Go's YAML writes it, for which a slice or map that was never made is empty.
-    pub(crate) fn to_json_without_nil_containers(&self) -> Result<Json, Error> {
-        Converter { nil_is_empty: true, count: 0 }.value(self, 0)
+        Converter { count: 0 }.value(self, 0)
     }
 }
 
 struct Converter {
-    nil_is_empty: bool,
     count: usize,
 }
 
@@ -513,8 +507,8 @@ impl Converter {
         }
         Ok(match value {
             Value::Nothing | Value::Nil => Json::Null,
-            Value::List(list) if list.is_nil() && !self.nil_is_empty => Json::Null,
-            Value::Map(map) if map.is_nil() && !self.nil_is_empty => Json::Null,
+            Value::List(list) if list.is_nil() => Json::Null,
+            Value::Map(map) if map.is_nil() => Json::Null,
             Value::Bool(truth) => Json::Bool(*truth),
             Value::Int(_, number) => Json::from(*number),
             Value::Uint(_, number) => Json::from(*number),

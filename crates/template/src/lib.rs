@@ -137,6 +137,7 @@ mod formats;
 mod json;
 mod lex;
 mod parse;
+mod pretty_yaml;
 pub mod print;
 mod run;
 mod sprig;
@@ -156,7 +157,7 @@ pub use json::json_error;
 pub use run::{Engine, Limits, MissingKey, Run};
 pub use template_set::{ParsedText, Templates};
 pub use value::{
-    ElementType, IntType, JsonForm, Kind, List, Map, MapClass, Member, NamedList, NamedMap, Object,
-    Text, UintType, Value,
+    ElementType, IntType, JsonForm, Kind, List, Map, MapClass, Marshals, Member, NamedList,
+    NamedMap, Object, Text, UintType, Value,
 };
 pub use yaml_error::yaml_error_text;

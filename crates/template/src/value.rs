@@ -292,6 +292,11 @@ pub trait Object: Any {
         JsonForm::Fields(self.fields())
     }
 
+    /// What YAML and TOML make of it.
+    fn marshals(&self) -> Marshals {
+        Marshals::Fields
+    }
+
     /// `reflect.DeepEqual`.
     fn deep_equal(&self, other: &dyn Object) -> bool;
 
@@ -305,6 +310,16 @@ pub enum JsonForm {
     Fields(Vec<(&'static str, Value)>),
     /// Some other value: it marshals itself.
     Value(Value),
+}
+
+/// How an object looks in formats that know times.
+pub enum Marshals {
+    /// By its exported fields.
+    Fields,
+    /// As the text that its `MarshalText` gives.
+    Text(String),
+    /// As a time, which stands without quotes.
+    Time(String),
 }
 
 /// What a name on an object stands for.

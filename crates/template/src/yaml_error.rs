@@ -1,6 +1,10 @@
 //! What `sigs.k8s.io/yaml` says about a text it cannot read.
 
-use gocompat::yaml::{Error, Problem};
+use gocompat::number::format_g;
+use gocompat::yaml::{Error, Problem, UnsupportedKey};
+use serde_json::Value;
+
+use crate::strconv::quote;
 
 /// The complaint in Go's words.
 pub fn yaml_error_text(error: &Error) -> String {
@@ -21,9 +25,46 @@ pub fn yaml_error_text(error: &Error) -> String {
         Problem::MergeOfNonMapping => {
             "map merge requires map or sequence of maps as the value".into()
         }
+        Problem::UnsupportedKey { found, value } => {
+            let (type_name, key) = match found {
+                UnsupportedKey::Null => ("%!s(<nil>)", "<nil>".to_owned()),
+                UnsupportedKey::Uint(number) => ("uint64", format!("{number:#x}")),
+            };
+            let value = if value.is_null() { "<nil>".into() } else { go_syntax(value) };
+            return format!(
+                "{PREFIX}unsupported map key of type: {type_name}, key: {key}, value: {value}"
+            );
+        }
         other => other.to_string(),
     };
     format!("{PREFIX}yaml: {reason}")
+}
+
+/// As `%#v` prints what goyaml has read.
+fn go_syntax(value: &Value) -> String {
+    match value {
+        Value::Null => "interface {}(nil)".into(),
+        Value::Bool(truth) => truth.to_string(),
+        Value::Number(number) if number.is_f64() => format_g(number.as_f64().unwrap_or_default()),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (None, Some(number)) => format!("{number:#x}"),
+            _ => number.to_string(),
+        },
+        Value::String(text) => quote(text.as_bytes()),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(go_syntax).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }
+        Value::Object(entries) => {
+            let mut entries: Vec<_> = entries.iter().collect();
+            entries.sort_by_key(|(key, _)| *key);
+            let entries: Vec<String> = entries
+                .into_iter()
+                .map(|(key, value)| format!("{}:{}", quote(key.as_bytes()), go_syntax(value)))
+                .collect();
+            format!("map[interface {{}}]interface {{}}{{{}}}", entries.join(", "))
+        }
+    }
 }
 
 /// goyaml counts lines from zero, adds one for the scanner's complaints only, and leaves the first

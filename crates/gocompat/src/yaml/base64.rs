@@ -1,4 +1,21 @@
-//! Standard base64 as Go decodes it: line breaks anywhere, padding required.
+//! Standard base64 as Go decodes it: line breaks anywhere, padding required; and as it
+//! writes it into YAML.
+
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// On one line, with padding.
+pub(super) fn encode(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let bits = group.iter().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte));
+        let bits = bits << (8 * (3 - group.len()));
+        for place in 0..4 {
+            let letter = ALPHABET[(bits >> (18 - 6 * place)) as usize & 63];
+            text.push(if place <= group.len() { char::from(letter) } else { '=' });
+        }
+    }
+    text
+}
 
 /// The bytes, or nothing if `text` is not base64.
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {

@@ -286,7 +286,7 @@ fn plain_key(text: &str) -> Option<String> {
     match plain_scalar(text) {
         _ if text == "<<" => None,
         Scalar::Text => Some(text.to_owned()),
-        scalar => key(libyaml_safer::Mark::default(), scalar, String::new()).ok(),
+        scalar => key(scalar, String::new()).ok(),
     }
 }
 

@@ -8,13 +8,15 @@
 //! writes it has brought the page there for the first entry. `style` decides the
 //! form of a text, [`Page`] prints it.
 
+mod pretty;
 mod style;
 
 use serde_json::{Map, Value};
 
-use self::style::{Style, is_printable, is_word, style_of};
+pub use self::pretty::{Node, pretty};
+use self::style::{Style, Tabs, is_printable, is_word, style_of};
 use super::load::json_number;
-use super::natural_order;
+use super::natural_order::{self, Version};
 use crate::number;
 
 /// Writes `value` as sigs.k8s.io/yaml `Marshal` does.
@@ -24,7 +26,7 @@ use crate::number;
 /// written with escapes.
 #[must_use]
 pub fn from_value(value: &Value) -> String {
-    let mut page = Page { text: String::new() };
+    let mut page = Page { text: String::new(), width: WIDTH, tabs: Tabs::AreEscaped };
     match value {
         Value::Array(items) if !items.is_empty() => page.sequence(items, 0),
         Value::Object(entries) if !entries.is_empty() => page.mapping(entries, 0),
@@ -36,7 +38,6 @@ pub fn from_value(value: &Value) -> String {
 
 /// How much further in a nested container begins.
 const STEP: usize = 2;
-/// A space that is further right becomes a line break where it can.
 const WIDTH: usize = 80;
 /// Longer keys, in bytes, are written with an explicit `?`.
 const MAX_KEY_BEFORE_COLON: usize = 128;
@@ -44,11 +45,16 @@ const MAX_KEY_BEFORE_COLON: usize = 128;
 /// What is written so far.
 struct Page {
     text: String,
+    /// A space that is further right becomes a line break where it can.
+    width: usize,
+    tabs: Tabs,
 }
 
 impl Page {
     fn mapping(&mut self, entries: &Map<String, Value>, margin: usize) {
-        for (index, (key, value)) in natural_order::sorted(entries.iter()).into_iter().enumerate() {
+        for (index, (key, value)) in
+            natural_order::sorted(entries.iter(), Version::Two).into_iter().enumerate()
+        {
             if index > 0 {
                 self.start_line(margin);
             }
@@ -125,7 +131,7 @@ impl Page {
         if is_word(text) {
             return self.text.push_str(text);
         }
-        match style_of(text, margin.is_none()) {
+        match style_of(text, margin.is_none(), self.tabs) {
             Style::Plain => self.words(text, margin, false, |page, word| page.text.push_str(word)),
             Style::SingleQuoted => {
                 self.text.push('\'');
@@ -173,7 +179,7 @@ impl Page {
             };
             let may_break = !word.is_empty() && (!more_spaces || after_next);
             match margin {
-                Some(margin) if may_break && self.column() > WIDTH => {
+                Some(margin) if may_break && self.column() > self.width => {
                     self.start_line(margin);
                     if more_spaces {
                         self.text.push('\\');

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde_json::Value;
+
 /// A place in a text; both numbers count from one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
@@ -45,9 +47,17 @@ pub enum Problem {
     /// `<<` with something that cannot be merged.
     #[error("the merge key << needs a mapping or a list of mappings")]
     MergeOfNonMapping,
-    /// A key that JSON cannot hold.
+    /// A key that JSON cannot hold, with the value below it.
+    #[error("a mapping key must be text, a number or a boolean, found {found}")]
+    UnsupportedKey {
+        /// The key.
+        found: UnsupportedKey,
+        /// What it stands for.
+        value: Value,
+    },
+    /// A mapping or list where a key should be.
     #[error("a mapping key must be text, a number or a boolean, found {0}")]
-    UnsupportedKey(&'static str),
+    ContainerAsKey(&'static str),
     /// A key that is there twice, in strict mode.
     #[error("the key {0:?} is already set in this mapping")]
     DuplicateKey(String),
@@ -86,6 +96,17 @@ pub enum Problem {
         /// The limit.
         max_values: usize,
     },
+}
+
+/// A scalar that cannot be the key of a JSON object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UnsupportedKey {
+    /// Nothing at all, `~` or `null`.
+    #[error("null")]
+    Null,
+    /// Larger than any `int64`.
+    #[error("a number beyond 64 bits")]
+    Uint(u64),
 }
 
 impl Error {

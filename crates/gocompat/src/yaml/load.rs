@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use libyaml_safer::{Event, EventData, Mark, Parser, ScalarStyle};
 use serde_json::{Map, Number, Value};
 
-use super::error::{Error, Problem};
+use super::error::{Error, Problem, UnsupportedKey};
 use super::resolve::{Scalar, resolve};
 use super::{Limits, base64, tags};
 use crate::number;
@@ -41,11 +41,14 @@ pub(super) fn first_document(
         open: Vec::new(),
         decoded: Counts::default(),
         root: Value::Null,
+        unsupported: None,
     };
     loop {
         let event = events.next()?;
         match event.data {
-            EventData::DocumentEnd { .. } | EventData::StreamEnd => return Ok(loader.root),
+            EventData::DocumentEnd { .. } | EventData::StreamEnd => {
+                return loader.unsupported.map_or(Ok(loader.root), |it| Err(it.error));
+            }
             _ => loader.take(event)?,
         }
     }
@@ -91,6 +94,15 @@ struct Loader<'t> {
     open: Vec<Container>,
     decoded: Counts,
     root: Value,
+    unsupported: Option<Unsupported>,
+}
+
+/// A key that JSON cannot hold. The library looks at keys when the whole text is read, so what
+/// else is wrong with it goes first.
+struct Unsupported {
+    error: Error,
+    /// How many containers it stands in: of keys inside each other the outer one is told.
+    depth: usize,
 }
 
 /// A mapping or sequence whose end has not come yet.
@@ -110,6 +122,7 @@ enum Content {
 enum Next {
     Key,
     ValueOf(String),
+    ValueOfUnsupported(Mark, UnsupportedKey),
     Merge,
 }
 
@@ -221,7 +234,7 @@ impl Loader<'_> {
                 }
                 if self.expects_key() {
                     let found = if value.is_object() { "a mapping" } else { "a list" };
-                    return Err(Error::at(mark, Problem::UnsupportedKey(found)));
+                    return Err(Error::at(mark, Problem::ContainerAsKey(found)));
                 }
                 self.attach(mark, value)
             }
@@ -236,7 +249,7 @@ impl Loader<'_> {
         name: &'static str,
     ) -> Result<(), Error> {
         if self.expects_key() {
-            return Err(Error::at(mark, Problem::UnsupportedKey(name)));
+            return Err(Error::at(mark, Problem::ContainerAsKey(name)));
         }
         let max_depth = self.limits.max_depth;
         if self.open.len() >= max_depth {
@@ -269,7 +282,10 @@ impl Loader<'_> {
 
     fn attach_scalar(&mut self, mark: Mark, scalar: Scalar, text: String) -> Result<(), Error> {
         if let Some(Content::Mapping { next: next @ Next::Key, .. }) = self.innermost() {
-            *next = Next::ValueOf(key(mark, scalar, text)?);
+            *next = match key(scalar, text) {
+                Ok(key) => Next::ValueOf(key),
+                Err(found) => Next::ValueOfUnsupported(mark, found),
+            };
             return Ok(());
         }
         let value = value(scalar, text).map_err(|problem| Error::at(mark, problem))?;
@@ -279,12 +295,21 @@ impl Loader<'_> {
     /// Puts a finished value where it belongs: into the innermost open container.
     fn attach(&mut self, mark: Mark, value: Value) -> Result<(), Error> {
         let duplicate_keys = self.duplicate_keys;
+        let depth = self.open.len();
         match self.innermost() {
             None => self.root = value,
             Some(Content::Sequence(items)) => items.push(value),
             Some(Content::Mapping { entries, next }) => {
                 match std::mem::replace(next, Next::Key) {
                     Next::ValueOf(key) => insert(entries, key, value, duplicate_keys),
+                    Next::ValueOfUnsupported(mark, found) => {
+                        if self.unsupported.as_ref().is_none_or(|it| depth < it.depth) {
+                            let problem = Problem::UnsupportedKey { found, value };
+                            let error = Error::at(mark, problem);
+                            self.unsupported = Some(Unsupported { error, depth });
+                        }
+                        Ok(())
+                    }
                     Next::Merge => merge(entries, value, duplicate_keys),
                     Next::Key => {
                         unreachable!("keys are scalars, and scalars are sorted out before")
@@ -411,7 +436,7 @@ fn merge(
     }
 }
 
-pub(super) fn key(mark: Mark, scalar: Scalar, text: String) -> Result<String, Error> {
+pub(super) fn key(scalar: Scalar, text: String) -> Result<String, UnsupportedKey> {
     match scalar {
         Scalar::Text => Ok(text),
         Scalar::Bool(value) => Ok(value.to_string()),
@@ -423,8 +448,8 @@ pub(super) fn key(mark: Mark, scalar: Scalar, text: String) -> Result<String, Er
             "NaN" => ".nan".to_owned(),
             printed => printed.to_owned(),
         }),
-        Scalar::Null => Err(Error::at(mark, Problem::UnsupportedKey("null"))),
-        Scalar::Uint(_) => Err(Error::at(mark, Problem::UnsupportedKey("a number beyond 64 bits"))),
+        Scalar::Null => Err(UnsupportedKey::Null),
+        Scalar::Uint(number) => Err(UnsupportedKey::Uint(number)),
         Scalar::Binary => unreachable!("decoded to text before"),
     }
 }

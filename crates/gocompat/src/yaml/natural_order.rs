@@ -2,17 +2,26 @@
 
 use std::cmp::Ordering;
 
+/// The two versions of the library disagree about a letter and a sign that follow a
+/// digit: version 3 has `a1b` before `a1-`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Version {
+    Two,
+    Three,
+}
+
 /// The entries in the natural order of their keys.
 ///
 /// The order is not transitive for every odd mix of digits, so this is a merge
 /// sort of our own: the one of the standard library may panic on such input.
 pub(super) fn sorted<'k, V: Copy>(
     entries: impl Iterator<Item = (&'k String, V)>,
+    version: Version,
 ) -> Vec<(&'k str, V)> {
     let mut runs: Vec<(&str, V)> = entries.map(|(key, value)| (key.as_str(), value)).collect();
     // Most keys come in order already. Without digits the order is transitive,
     // so that neighbours in order are all in order.
-    let is_in_order = |pair: &[(&str, V)]| compare(pair[1].0, pair[0].0) != Ordering::Less;
+    let is_in_order = |pair: &[(&str, V)]| compare(pair[1].0, pair[0].0, version) != Ordering::Less;
     let has_digits = |(key, _): &(&str, V)| key.bytes().any(|byte| byte.is_ascii_digit());
     if runs.windows(2).all(is_in_order) && !runs.iter().any(has_digits) {
         return runs;
@@ -23,7 +32,7 @@ pub(super) fn sorted<'k, V: Copy>(
         merged.clear();
         for pair in runs.chunks(2 * width) {
             let (left, right) = pair.split_at(width.min(pair.len()));
-            merge(left, right, &mut merged);
+            merge(left, right, version, &mut merged);
         }
         std::mem::swap(&mut runs, &mut merged);
         width *= 2;
@@ -34,10 +43,11 @@ pub(super) fn sorted<'k, V: Copy>(
 fn merge<'k, V: Copy>(
     mut left: &[(&'k str, V)],
     mut right: &[(&'k str, V)],
+    version: Version,
     merged: &mut Vec<(&'k str, V)>,
 ) {
     while let ([ahead, left_rest @ ..], [other, right_rest @ ..]) = (left, right) {
-        if compare(other.0, ahead.0) == Ordering::Less {
+        if compare(other.0, ahead.0, version) == Ordering::Less {
             merged.push(*other);
             right = right_rest;
         } else {
@@ -49,14 +59,16 @@ fn merge<'k, V: Copy>(
     merged.extend_from_slice(right);
 }
 
-fn compare(left: &str, right: &str) -> Ordering {
+fn compare(left: &str, right: &str, version: Version) -> Ordering {
     let mut seen_nonzero_digit = false;
+    let mut after_digit = false;
     let mut left_rest = left.chars();
     let mut right_rest = right.chars();
     loop {
         let (left_here, right_here) = (left_rest.clone(), right_rest.clone());
         match (left_rest.next(), right_rest.next()) {
             (Some(a), Some(b)) if a == b => {
+                after_digit = a.is_ascii_digit();
                 seen_nonzero_digit = match a {
                     '0' => seen_nonzero_digit,
                     '1'..='9' => true,
@@ -65,6 +77,13 @@ fn compare(left: &str, right: &str) -> Ordering {
             }
             (Some(a), Some(b)) => {
                 let inside_number = (a == '0' || b == '0') && seen_nonzero_digit;
+                if version == Version::Three && after_digit {
+                    match (a.is_alphabetic(), b.is_alphabetic()) {
+                        (true, false) => return Ordering::Less,
+                        (false, true) => return Ordering::Greater,
+                        _ => {}
+                    }
+                }
                 return compare_from(left_here.as_str(), right_here.as_str(), inside_number);
             }
             (left, right) => return left.is_some().cmp(&right.is_some()),

@@ -407,13 +407,27 @@ fn what_nobody_wrote_gives_what_is_given_by_the_real_helm() {
         theirs(helm, scratch.path(), number, &templates[*index])
     });
     let mut failures = Vec::new();
+    let mut listed = 0;
     for (index, want) in single.iter().zip(&single_answers) {
-        if let Some(where_) = difference(want, &answers[*index]) {
-            failures.push(format!("{}\n{where_}", templates[*index]));
+        match difference(want, &answers[*index]) {
+            Some(_) if is_listed(&answers[*index]) => listed += 1,
+            Some(where_) => failures.push(format!("{}\n{where_}", templates[*index])),
+            None => {}
         }
     }
-    println!("generated: {} give a text, {} a message", accepted.len(), refused.len());
+    println!(
+        "generated: {} give a text, {} a message, {listed} differ as docs/differences.md says",
+        accepted.len(),
+        refused.len()
+    );
     report("generated templates", count, &failures);
+}
+
+/// What Helm shows behind the end of a list is whatever Go's allocator left there.
+fn is_listed(ours: &Answer) -> bool {
+    const PAST_THE_END: &str =
+        "error calling slice: reflect.Value.Slice: slice index out of bounds";
+    ours.as_ref().is_err_and(|message| message.ends_with(PAST_THE_END))
 }
 
 fn together(members: &[&str]) -> helm::MemoryFiles {

@@ -208,6 +208,75 @@ fn charts_that_depend_on_themselves_are_refused() {
     assert!(error.contains("missing in charts/ directory: bad"), "{error}");
 }
 
+const SELFISH: &str = "apiVersion: v2\nname: bad\nversion: 1.0.0\ndependencies:\n- {name: bad, version: 1.0.0, repository: \"https://charts.example.com\"}\n";
+
+/// An archive of these files, all below `bad/`.
+fn packed(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut builder =
+        tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best()));
+    for (path, content) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        builder.append_data(&mut header, format!("bad/{path}"), *content).expect("memory");
+    }
+    builder.into_inner().expect("memory").finish().expect("memory")
+}
+
+/// Helm 4.2.4 looks for the dependencies of the outermost chart alone, and renders both.
+#[test]
+fn a_chart_that_holds_itself_is_rendered_as_often_as_it_is_there() {
+    let template = b"kind: X\nmetadata: {name: {{ .Template.Name | quote }}}\n";
+    let inner = packed(&[("Chart.yaml", SELFISH.as_bytes()), ("templates/a.yaml", template)]);
+    let mut files = chart(std::str::from_utf8(template).expect("text"));
+    files.insert("Chart.yaml", SELFISH);
+    files.insert("charts/bad-1.0.0.tgz", inner);
+    let loaded = Chart::load(&files).expect("both are well-formed");
+    let text = helm::template(&loaded, &Options::new("rel", "default"), &Still);
+    let text = text.expect("it renders").text();
+    let sources: Vec<&str> = text.lines().filter(|line| line.starts_with("# Source")).collect();
+    assert_eq!(
+        sources,
+        ["# Source: bad/charts/bad/templates/a.yaml", "# Source: bad/templates/a.yaml"]
+    );
+}
+
+#[test]
+fn a_chart_that_was_fetched_for_itself_is_rendered_once_more_and_no_further() {
+    let mut files = chart("kind: X\n");
+    files.insert("Chart.yaml", SELFISH);
+    let mut loaded = Chart::load(&files).expect("the chart itself is well-formed");
+    loaded.add_subchart(Chart::load(&files).expect("the same"));
+    assert!(loaded.missing_dependencies().is_empty());
+    let rendered = helm::template(&loaded, &Options::new("rel", "default"), &Still);
+    assert_eq!(rendered.expect("it renders").documents().count(), 2);
+}
+
+#[test]
+fn archives_inside_archives_end() {
+    let metadata: (&str, &[u8]) = ("Chart.yaml", b"apiVersion: v2\nname: bad\nversion: 1.0.0\n");
+    let mut archive = packed(&[metadata]);
+    for _ in 0..100 {
+        archive = packed(&[metadata, ("charts/bad-1.0.0.tgz", &archive)]);
+    }
+    let error = Chart::load_archive(&archive).expect_err("must be refused").to_string();
+    assert!(error.contains("nested too deeply"), "{error}");
+}
+
+#[test]
+fn archives_of_many_archives_are_bounded_together() {
+    let metadata: (&str, &[u8]) = ("Chart.yaml", b"apiVersion: v2\nname: bad\nversion: 1.0.0\n");
+    let zeros = vec![0; 4 << 20];
+    let mut archive = packed(&[metadata, ("zeros", &zeros)]);
+    for _ in 0..3 {
+        let names: Vec<String> = (0..16).map(|it| format!("charts/bad{it}-1.0.0.tgz")).collect();
+        let copies = names.iter().map(|name| (name.as_str(), archive.as_slice()));
+        archive = packed(&std::iter::once(metadata).chain(copies).collect::<Vec<_>>());
+    }
+    assert!(archive.len() < 1 << 20, "16 GiB in {} bytes", archive.len());
+    let error = Chart::load_archive(&archive).expect_err("must be refused").to_string();
+    assert!(error.contains("larger than the maximum size"), "{error}");
+}
+
 #[test]
 fn charts_inside_charts_end() {
     let mut files = MemoryFiles::default();

@@ -15,7 +15,7 @@ use super::{add_fixed, numbers};
 use crate::arguments::text;
 use crate::call::{Call, Function, Functions, Parameter};
 use crate::error::Error;
-use crate::value::{JsonForm, Kind, Member, Object, Text, Value};
+use crate::value::{JsonForm, Kind, Marshals, Member, Object, Text, Value};
 
 const TIME: &str = "time.Time";
 const SECOND: i128 = 1_000_000_000;
@@ -174,7 +174,11 @@ impl Object for Moment {
     }
 
     fn json(&self) -> JsonForm {
-        JsonForm::Value(Value::string(self.format("2006-01-02T15:04:05.999999999Z07:00")))
+        JsonForm::Value(Value::string(self.format(RFC_3339)))
+    }
+
+    fn marshals(&self) -> Marshals {
+        Marshals::Time(self.format(RFC_3339))
     }
 
     fn deep_equal(&self, other: &dyn Object) -> bool {
@@ -187,6 +191,7 @@ impl Object for Moment {
     }
 }
 
+const RFC_3339: &str = "2006-01-02T15:04:05.999999999Z07:00";
 const DEFAULT_LAYOUT: &str = "2006-01-02 15:04:05.999999999 -0700 MST";
 
 fn now(call: &Call<'_>) -> Moment {

@@ -11,7 +11,7 @@ use super::add_fixed;
 use crate::arguments::text;
 use crate::call::{Call, Function, Functions, Parameter};
 use crate::error::Error;
-use crate::value::{JsonForm, Kind, Member, Object, Text, UintType, Value};
+use crate::value::{JsonForm, Kind, Marshals, Member, Object, Text, UintType, Value};
 
 const VERSION: &str = "*semver.Version";
 
@@ -109,6 +109,10 @@ impl Object for SemanticVersion {
 
     fn json(&self) -> JsonForm {
         JsonForm::Value(Value::string(self.0.to_string()))
+    }
+
+    fn marshals(&self) -> Marshals {
+        Marshals::Text(self.0.to_string())
     }
 
     fn deep_equal(&self, other: &dyn Object) -> bool {

@@ -13,13 +13,22 @@ pub(super) enum Style {
     Literal,
 }
 
+/// What a tab in a text of several lines does to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tabs {
+    AreEscaped,
+    StandInLiterals,
+}
+
 /// The form goyaml gives to `text`; keys before a `:` have no room for lines.
-pub(super) fn style_of(text: &str, on_one_line: bool) -> Style {
+pub(super) fn style_of(text: &str, on_one_line: bool, tabs: Tabs) -> Style {
     if text.contains('\n') {
-        let literal = !on_one_line && keeps_its_characters(text) && !text.ends_with(' ');
+        let may_stand =
+            |it: char| is_printable(it) || (it == '\t' && tabs == Tabs::StandInLiterals);
+        let literal = !on_one_line && keeps_its_characters(text, may_stand) && !text.ends_with(' ');
         return if literal { Style::Literal } else { Style::DoubleQuoted };
     }
-    let folds_unharmed = keeps_its_characters(text) && !has_space_after_break(text);
+    let folds_unharmed = keeps_its_characters(text, is_printable) && !has_space_after_break(text);
     if !folds_unharmed || !reads_back_as_text(text) {
         Style::DoubleQuoted
     } else if text.contains(is_break) || has_outer_space(text) || looks_like_syntax(text) {
@@ -45,9 +54,9 @@ pub(super) fn is_word(text: &str) -> bool {
 }
 
 /// Whether nothing needs an escape: all is visible, no line ends in spaces.
-fn keeps_its_characters(text: &str) -> bool {
+fn keeps_its_characters(text: &str, may_stand: impl Fn(char) -> bool) -> bool {
     let mut breaks = text.match_indices(is_break);
-    text.chars().all(is_printable) && !breaks.any(|(at, _)| text[..at].ends_with(' '))
+    text.chars().all(may_stand) && !breaks.any(|(at, _)| text[..at].ends_with(' '))
 }
 
 fn has_space_after_break(text: &str) -> bool {
@@ -76,13 +85,13 @@ pub(super) fn is_printable(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Style, is_word, style_of};
+    use super::{Style, Tabs, is_word, style_of};
 
     #[test]
     fn what_is_plain_at_first_sight_is_plain_at_the_second() {
         for word in ["a", "web-1.example.com/x_y", "nginx:1.27", "Yesterday", "e10", "sha256:0f"] {
             assert!(is_word(word), "{word}");
-            assert_eq!(style_of(word, true), Style::Plain, "{word}");
+            assert_eq!(style_of(word, true, Tabs::AreEscaped), Style::Plain, "{word}");
         }
         for other in ["", "yes", "N", "null", "a:", "a b", "1a", "-a", ".a", "é", "a\n", "a#b"] {
             assert!(!is_word(other), "{other:?}");
