@@ -35,8 +35,7 @@ pub(crate) struct Logins {
     limits: LoginLimits,
     failures: Mutex<BTreeMap<String, Failures>>,
     pub(crate) places: Semaphore,
-    /// Passwords that are compared at the same time: half of the processors, so that whoever does
-    /// something else notices nothing of it.
+    /// Passwords that are compared at the same time: half of the processors are left to others.
     pub(crate) comparing: Semaphore,
 }
 
