@@ -58,6 +58,19 @@ fn two() -> impl Strategy<Value = (Object, Object)> {
     (object(), object()).prop_filter("of one kind", |(a, b)| a.kind() == b.kind())
 }
 
+/// The same object with one more field, or another number of replicas.
+fn stating(it: &Object, number: u32) -> Object {
+    let mut it = it.clone();
+    let kind = it.kind().to_owned();
+    let fields = it.fields_mut();
+    match kind.as_str() {
+        "ConfigMap" => fields["data"]["z"] = json!(number.to_string()),
+        "Widget" => fields["spec"]["fields"]["z"] = json!(number),
+        _ => fields["spec"]["replicas"] = json!(number),
+    }
+    it
+}
+
 fn remembering(mut live: Object, applied: &Object) -> Object {
     live.set_annotation(LAST_APPLIED, &applied.clone().into_value().to_string());
     live
@@ -69,6 +82,28 @@ proptest! {
         prop_assert_eq!(diff(&it, &it, &Comparing::default()), vec![]);
         let remembered = remembering(it.clone(), &it);
         prop_assert_eq!(diff(&it, &remembered, &Comparing::default()), vec![]);
+    }
+
+    /// Otherwise a diff that never finds anything would pass for one that is right.
+    #[test]
+    fn what_git_states_and_is_otherwise_live_is_a_difference(it in object(), last in object()) {
+        let (want, live) = (stating(&it, 5), stating(&it, 7));
+        let remembered = [remembering(live.clone(), &live), remembering(live.clone(), &want),
+            remembering(live.clone(), &last), live];
+        for live in remembered {
+            prop_assert_ne!(diff(&want, &live, &Comparing::default()), vec![]);
+            prop_assert!(!is_settled(&want, &live, &Comparing::default()));
+        }
+    }
+
+    #[test]
+    fn what_git_dropped_since_the_last_apply_is_a_difference(it in object()) {
+        // A Deployment's replicas have a default, which dropping them may mean.
+        prop_assume!(it.kind() != "Deployment");
+        let before = stating(&it, 5);
+        let live = remembering(before.clone(), &before);
+        prop_assert_ne!(diff(&it, &live, &Comparing::default()), vec![]);
+        prop_assert_eq!(diff(&it, &before, &Comparing::default()), vec![], "somebody else's");
     }
 
     #[test]
@@ -274,7 +309,25 @@ proptest! {
     fn every_sync_ends_deletes_only_what_is_tracked_and_leaves_nothing_to_do(scene in scene()) {
         let mut live = by_key(&scene.live);
         let succeeded = carry_out(&scene, &mut live).map_err(TestCaseError::fail)?;
+        let wanted = by_key(&scene.want);
+        let is_refused = |key: &ResourceKey| scene.refused.contains(&key.name);
+        prop_assert!(succeeded || wanted.keys().any(is_refused), "nothing was in its way");
+        for (key, before) in by_key(&scene.live).iter().filter(|(key, _)| !wanted.contains_key(key)) {
+            let is_tracked = before.annotation("argocd.argoproj.io/tracking-id").is_some();
+            if !is_tracked {
+                prop_assert_eq!(live.get(key), Some(before), "nobody's business");
+            } else if succeeded {
+                prop_assert_eq!(live.get(key), None, "git does not want it");
+            }
+        }
         if succeeded {
+            // What became a hook was no hook before: git no longer wants it as a member.
+            let is_member = |it: &&Object| it.annotation("argocd.argoproj.io/hook").is_none();
+            for want in wanted.values().filter(is_member) {
+                let key = &want.key();
+                let content = |it: &Object| it.text(&["data", "content"]).map(str::to_owned);
+                prop_assert_eq!(live.get(key).map(content), Some(content(want)), "{}", key);
+            }
             let comparison = judged(scene.want.clone(), &live);
             let again = plan(&comparison, &options());
             for task in again.tasks() {
