@@ -3,10 +3,12 @@
 //! the product so that it need not be built twice; this builds
 //! the release binary, runs it and writes the table down.
 
-use anyhow::{bail, ensure};
+use anyhow::{Context as _, bail, ensure};
 
 use crate::product;
 use crate::shell::{cargo, root};
+
+const GO_JSONNET: &str = "github.com/google/go-jsonnet/cmd/jsonnet@v0.21.0";
 
 const HEAD: &str = "\
 # Benchmarks
@@ -20,7 +22,11 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     match arguments {
         [] => product(),
         [what] if what == "api" => api(),
-        _ => bail!("usage: cargo xtask bench [api]"),
+        [what] if what == "sources" => {
+            print!("{}", sources()?);
+            Ok(())
+        }
+        _ => bail!("usage: cargo xtask bench [api|sources]"),
     }
 }
 
@@ -44,7 +50,7 @@ fn product() -> anyhow::Result<()> {
             .stderr(std::process::Stdio::inherit())
             .output()?;
     ensure!(output.status.success(), "the bench failed");
-    let table = String::from_utf8_lossy(&output.stdout).into_owned() + &store()?;
+    let table = String::from_utf8_lossy(&output.stdout).into_owned() + &store()? + &sources()?;
     println!("{table}");
     let path = root().join("docs/benchmarks.md");
     let before = std::fs::read_to_string(&path).unwrap_or_default();
@@ -52,6 +58,31 @@ fn product() -> anyhow::Result<()> {
     let sections = before.find("\n## ").map_or("", |at| &before[at..]);
     std::fs::write(path, format!("{HEAD}{table}{sections}"))?;
     Ok(())
+}
+
+/// The rows about sources, which need no cluster.
+fn sources() -> anyhow::Result<String> {
+    let jsonnet = go_jsonnet()?;
+    let output = cargo(&["bench", "--quiet", "--package", "repo-server", "--bench", "sources"])
+        .env("JSONNET", jsonnet)
+        .stderr(std::process::Stdio::inherit())
+        .output()?;
+    ensure!(output.status.success(), "the bench of sources failed");
+    let table = String::from_utf8_lossy(&output.stdout);
+    let rows = table.lines().filter(|line| line.starts_with("| sources"));
+    Ok(rows.map(|line| format!("{line}\n")).collect())
+}
+
+/// The program to be faster than, built from its pinned Go module.
+fn go_jsonnet() -> anyhow::Result<std::path::PathBuf> {
+    let folder = std::env::temp_dir().join("argosy-go-jsonnet");
+    let status = std::process::Command::new("go")
+        .args(["install", GO_JSONNET])
+        .env("GOBIN", &folder)
+        .status()
+        .context("go could not be started")?;
+    ensure!(status.success(), "could not build {GO_JSONNET}");
+    Ok(folder.join("jsonnet"))
 }
 
 /// The rows about the store of live objects, which needs no cluster.
