@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::HeaderMap;
-use axum::response::IntoResponse;
+use axum::response::IntoResponse as _;
 use axum::routing::post;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value::Value};
