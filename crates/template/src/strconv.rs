@@ -304,6 +304,69 @@ pub(crate) fn format_fixed(number: f64, precision: Option<usize>) -> String {
     }
 }
 
+/// `%x`: the digits of the fraction in base 16, as many as given or needed, and a power of two.
+pub(crate) fn format_hexadecimal(number: f64, precision: Option<usize>, upper: bool) -> String {
+    if !number.is_finite() {
+        return special(number);
+    }
+    let (mut fraction, mut power) = binary(number);
+    if fraction != 0 {
+        // The leading one, then 60 bits of fraction: numbers too small for one get it here.
+        let shift = fraction.leading_zeros() - 3;
+        power += 60 - i64::from(shift);
+        fraction <<= shift;
+    } else {
+        power = 0;
+    }
+    let mut digits = precision.unwrap_or(15).min(15);
+    if precision.is_none() {
+        let zeros = (fraction.trailing_zeros() / 4).min(15) as usize;
+        digits -= zeros;
+    }
+    fraction = rounded_to_even(fraction, 60 - 4 * digits);
+    if fraction >> 61 != 0 {
+        fraction >>= 1;
+        power += 1;
+    }
+    let sign = if number.is_sign_negative() { "-" } else { "" };
+    let after = format!("{:015x}", fraction & ((1 << 60) - 1));
+    let more = "0".repeat(precision.unwrap_or(0).saturating_sub(15));
+    let point = if digits == 0 { "" } else { "." };
+    let (way, power) = if power < 0 { ('-', -power) } else { ('+', power) };
+    let text =
+        format!("{sign}0x{}{point}{}{more}p{way}{power:02}", fraction >> 60, &after[..digits]);
+    if upper { text.to_uppercase() } else { text }
+}
+
+/// `%b`: a whole number times a power of two.
+pub(crate) fn format_binary(number: f64) -> String {
+    if !number.is_finite() {
+        return special(number);
+    }
+    let (whole, power) = binary(number);
+    let sign = if number.is_sign_negative() { "-" } else { "" };
+    format!("{sign}{whole}p{power:+}")
+}
+
+/// The magnitude of a finite number as a whole number times a power of two.
+fn binary(number: f64) -> (u64, i64) {
+    let bits = number.to_bits();
+    let exponent = (bits >> 52 & 0x7ff) as i64;
+    let fraction = bits & ((1 << 52) - 1);
+    if exponent == 0 { (fraction, -1074) } else { (fraction | 1 << 52, exponent - 1075) }
+}
+
+/// Without its last bits, to the nearest; half way to the even one.
+fn rounded_to_even(number: u64, bits: usize) -> u64 {
+    if bits == 0 {
+        return number;
+    }
+    let (kept, half) = (number >> bits, 1 << (bits - 1));
+    let rest = number & ((1 << bits) - 1);
+    let up = rest > half || rest == half && kept & 1 == 1;
+    (kept + u64::from(up)) << bits
+}
+
 /// A float as `encoding/json` writes it; `None` for what JSON cannot hold.
 pub(crate) fn format_json_float(number: f64) -> Option<String> {
     if !number.is_finite() {

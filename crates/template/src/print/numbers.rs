@@ -1,7 +1,10 @@
 //! Writes integers in every base, characters and floats.
 
 use super::printer::Printer;
-use crate::strconv::{format_exponent, format_fixed, format_general, is_printable, quote_with};
+use crate::strconv::{
+    format_binary, format_exponent, format_fixed, format_general, format_hexadecimal, is_printable,
+    quote_with,
+};
 use crate::value::Value;
 
 impl Printer<'_> {
@@ -74,6 +77,8 @@ impl Printer<'_> {
             'G' => format_general(number, precision, true),
             'e' | 'E' => format_exponent(number, Some(precision.unwrap_or(6)), verb == 'E'),
             'f' | 'F' => format_fixed(number, Some(precision.unwrap_or(6))),
+            'x' | 'X' => format_hexadecimal(number, precision, verb == 'X'),
+            'b' => format_binary(number),
             _ => return self.bad_verb(value, verb),
         };
         if !number.is_finite() {
@@ -84,7 +89,7 @@ impl Printer<'_> {
             };
             return self.pad_with_spaces(text.as_bytes());
         }
-        if self.flags.sharp {
+        if self.flags.sharp && verb != 'b' {
             text = with_point(&text, verb, precision);
         }
         let negative = text.starts_with('-');
@@ -108,17 +113,21 @@ impl Printer<'_> {
 
 /// The `#` flag on floats: always a decimal point, and trailing zeros for `%g`.
 fn with_point(text: &str, verb: char, precision: Option<usize>) -> String {
-    let (mantissa, exponent) = match text.find(['e', 'E']) {
+    // The digits of `%x` have an `e` among them.
+    let is_hexadecimal = matches!(verb, 'x' | 'X');
+    let exponents = if is_hexadecimal { ['p', 'P'] } else { ['e', 'E'] };
+    let (mantissa, exponent) = match text.find(exponents) {
         Some(at) => text.split_at(at),
         None => (text, ""),
     };
     let mut mantissa = mantissa.to_owned();
-    let significant =
-        mantissa.trim_start_matches(['-', '0', '.']).bytes().filter(u8::is_ascii_digit).count();
+    // Go counts the `x` as well.
+    let counts = |it: &u8| it.is_ascii_digit() || is_hexadecimal && *it != b'.';
+    let significant = mantissa.trim_start_matches(['-', '0', '.']).bytes().filter(counts).count();
     if !mantissa.contains('.') {
         mantissa.push('.');
     }
-    if matches!(verb, 'v' | 'g' | 'G') {
+    if matches!(verb, 'v' | 'g' | 'G' | 'x') {
         let missing = precision.unwrap_or(6).saturating_sub(significant.max(1));
         mantissa.push_str(&"0".repeat(missing));
     }

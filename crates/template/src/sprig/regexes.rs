@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
@@ -131,11 +132,26 @@ fn found(
     limit: i64,
 ) -> Result<Vec<(usize, usize)>, Error> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let matches = regex.find_iter(whole).take(limit).map(|found| {
+    let matches = regex.find_iter(whole).filter(|it| !splits_a_letter(whole, it.range()));
+    let matches = matches.take(limit).map(|found| {
         call.charge(work_of_a_match(whole))?;
         Ok((found.start(), found.end()))
     });
     matches.collect()
+}
+
+/// Is it an empty match between the bytes of one letter? Go looks at letters, not at bytes, unless
+/// these are none.
+fn splits_a_letter(whole: &[u8], matched: Range<usize>) -> bool {
+    let at = matched.start;
+    matched.is_empty()
+        && (1..=3).any(|back| {
+            let rest = at.checked_sub(back).map(|start| &whole[start..]);
+            let longest = rest.map(|it| &it[..it.len().min(char::MAX_LEN_UTF8)]);
+            let letters = longest.and_then(|it| it.utf8_chunks().next());
+            let first = letters.and_then(|it| it.valid().chars().next());
+            first.is_some_and(|it| it.len_utf8() > back)
+        })
 }
 
 /// To find a match, a search may look at all that follows.
@@ -174,9 +190,12 @@ fn replaced(
     let mut out = Vec::new();
     let mut end = 0;
     for captures in regex.captures_iter(whole) {
+        let matched = captures.get_match();
+        if splits_a_letter(whole, matched.range()) {
+            continue;
+        }
         call.charge(work_of_a_match(whole))?;
         call.check_size(out.len())?;
-        let matched = captures.get_match();
         out.extend_from_slice(&whole[end..matched.start()]);
         put(&captures, &mut out);
         end = matched.end();
