@@ -36,7 +36,12 @@ fn the_api_answers_over_rest_and_grpc() {
     // Another test of this process may have been first.
     drop(rustls::crypto::ring::default_provider().install_default());
     let control_plane = DevCluster::start().expect("a control plane");
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        // As the product's: unoptimised, a function that holds Applications takes much of a stack.
+        .thread_stack_size(16 << 20)
+        .build()
+        .expect("a runtime");
     runtime.block_on(async {
         let story = story(&control_plane);
         tokio::time::timeout(PATIENCE, story).await.expect("the test ends in time");
