@@ -92,6 +92,23 @@ impl Index {
     }
 }
 
+impl Known {
+    fn see(&mut self, app: Application, events: &broadcast::Sender<Event>) {
+        let key = app.key();
+        let before = self.by_key.get(&key);
+        if before.is_some_and(|it| version(it) >= version(&app)) {
+            return;
+        }
+        let turn = if before.is_some() { Turn::Modified } else { Turn::Added };
+        self.newest = self.newest.max(version(&app));
+        self.index = None;
+        let app = Arc::new(app);
+        self.by_key.insert(key, Arc::clone(&app));
+        // No listener is no error. Sent under the lock, so that order is the order of states.
+        drop(events.send(Event { turn, app }));
+    }
+}
+
 impl Default for Apps {
     fn default() -> Self {
         Self { known: Mutex::default(), events: broadcast::Sender::new(BACKLOG) }
@@ -130,21 +147,19 @@ impl Apps {
         (known.by_key.values().cloned().collect(), self.events.subscribe())
     }
 
-    /// Takes an Application over, from the watch or from a write of ours; an older state is ignored.
+    /// Takes an Application over that the watch told or that we made; an older state is ignored.
     pub(crate) fn see(&self, app: Application) {
+        self.known().see(app, &self.events);
+    }
+
+    /// Takes over what a write of ours returned. Of an Application that is not known any more it
+    /// says nothing: the watch has told that it is gone before the write told how it went.
+    pub(crate) fn wrote(&self, app: Application) {
         let mut known = self.known();
-        let key = app.key();
-        let before = known.by_key.get(&key);
-        if before.is_some_and(|it| version(it) >= version(&app)) {
-            return;
+        let before = known.by_key.get(&app.key());
+        if before.is_some_and(|it| it.metadata.uid == app.metadata.uid) {
+            known.see(app, &self.events);
         }
-        let turn = if before.is_some() { Turn::Modified } else { Turn::Added };
-        known.newest = known.newest.max(version(&app));
-        known.index = None;
-        let app = Arc::new(app);
-        known.by_key.insert(key, Arc::clone(&app));
-        // No listener is no error. Sent under the lock, so that order is the order of states.
-        drop(self.events.send(Event { turn, app }));
     }
 
     fn forget(&self, key: &AppKey, last: Option<Application>) {

@@ -34,6 +34,19 @@ impl Apps {
         level
     }
 
+    /// Takes over what a write of ours returned. Of an Application that is not known any more
+    /// it says nothing: the watch has told that it is gone before the write told how it went.
+    pub(crate) fn wrote(&self, app: Application) {
+        let key = app.key();
+        let mut apps = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let is_newer = |known: &Arc<Application>| {
+            known.metadata.uid == app.metadata.uid && !is_older(&app, known)
+        };
+        if apps.get(&key).is_some_and(is_newer) {
+            apps.insert(key, Arc::new(app));
+        }
+    }
+
     pub(crate) fn forget(&self, key: &AppKey) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
@@ -55,4 +68,42 @@ fn is_older(app: &Application, known: &Application) -> bool {
     let version = |app: &Application| app.metadata.resource_version.parse::<u64>().ok();
     app.metadata.uid == known.metadata.uid
         && matches!((version(app), version(known)), (Some(new), Some(old)) if new < old)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn app(uid: &str, version: &str) -> Application {
+        let metadata = json!({"name": "web", "namespace": "argocd", "uid": uid,
+            "resourceVersion": version});
+        serde_json::from_value(json!({"metadata": metadata, "spec": {}})).expect("an Application")
+    }
+
+    fn known(apps: &Apps) -> Option<(String, String)> {
+        let app = apps.get(&AppKey::new("argocd", "web"))?;
+        Some((app.metadata.uid.clone(), app.metadata.resource_version.clone()))
+    }
+
+    fn pair(uid: &str, version: &str) -> Option<(String, String)> {
+        Some((uid.to_owned(), version.to_owned()))
+    }
+
+    #[test]
+    fn a_write_brings_nothing_back_that_is_gone_or_another() {
+        let apps = Apps::default();
+        apps.see(app("a", "7"));
+        apps.wrote(app("a", "9"));
+        assert_eq!(known(&apps), pair("a", "9"));
+        apps.wrote(app("a", "8"));
+        assert_eq!(known(&apps), pair("a", "9"));
+        apps.forget(&AppKey::new("argocd", "web"));
+        apps.wrote(app("a", "10"));
+        assert_eq!(known(&apps), None);
+        apps.see(app("b", "11"));
+        apps.wrote(app("a", "12"));
+        assert_eq!(known(&apps), pair("b", "11"));
+    }
 }

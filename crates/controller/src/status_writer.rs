@@ -160,7 +160,7 @@ impl StatusWriter {
         let written = self.client.merge_patch(&self.kind, namespace, name, None, &patch).await;
         let written = written.map_err(refused)?;
         match serde_json::from_value::<Application>(written.into_value()) {
-            Ok(app) => drop(self.apps.see(app)),
+            Ok(app) => self.apps.wrote(app),
             Err(error) => {
                 tracing::warn!(%error, app = %app.key(), "could not read back an Application");
             }

@@ -28,6 +28,7 @@ use tonic_prost::ProstCodec;
 use crate::authority::NamedServer;
 use crate::client::{Connection, client};
 use crate::messages::{ASK_PASS, CredentialsRequest, CredentialsResponse};
+use crate::server::ACCEPT_RETRY;
 
 /// Where the repo server listens unless [`SOCKET_VARIABLE`] says otherwise.
 pub const ASK_PASS_SOCKET: &str = "/tmp/reposerver-ask-pass.sock";
@@ -178,7 +179,11 @@ async fn serve(listener: UnixListener, granted: Granted) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => drop(tokio::spawn(answer(stream, Service(Arc::clone(&granted))))),
-            Err(error) => tracing::warn!(%error, "could not accept a connection"),
+            // Out of file descriptors, mostly: connections that end make room.
+            Err(error) => {
+                tracing::warn!(%error, "could not accept a connection");
+                tokio::time::sleep(ACCEPT_RETRY).await;
+            }
         }
     }
 }

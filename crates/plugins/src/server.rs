@@ -40,6 +40,7 @@ const BEFORE_DEADLINE: Duration = Duration::from_millis(100);
 const MAX_ARCHIVE: usize = 1 << 30;
 /// What it may unpack to.
 const MAX_UNPACKED: u64 = 4 << 30;
+pub(crate) const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 const MAX_MESSAGE: usize = 100 << 20;
 
 /// Why a plugin is not served.
@@ -120,7 +121,11 @@ impl PluginServer {
             };
             match accepted {
                 Ok((stream, _)) => drop(tokio::spawn(serve(stream, self.service.clone()))),
-                Err(error) => tracing::warn!(%error, "could not accept a connection"),
+                // Out of file descriptors, mostly: connections that end make room.
+                Err(error) => {
+                    tracing::warn!(%error, "could not accept a connection");
+                    tokio::time::sleep(ACCEPT_RETRY).await;
+                }
             }
         }
     }

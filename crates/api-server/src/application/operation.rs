@@ -143,7 +143,7 @@ pub(crate) async fn terminate(
             Ok(written) => {
                 let what = "terminated running operation";
                 note(&call, &written, Reason::ResourceUpdated, what).await;
-                call.server.apps.see(written);
+                call.server.apps.wrote(written);
                 return Ok(OperationTerminateResponse {});
             }
             Err(error) if error.is_conflict() => {}

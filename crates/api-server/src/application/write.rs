@@ -225,7 +225,7 @@ async fn store_update(
         match store_of(call, &stored).merge::<Application>(&APPLICATIONS, name, &patch).await {
             Ok(written) => {
                 note(call, &written, Reason::ResourceUpdated, "updated application spec").await;
-                call.server.apps.see(written.clone());
+                call.server.apps.wrote(written.clone());
                 return Ok(shown(&call.server, written));
             }
             Err(error) if error.is_conflict() => {}

@@ -114,12 +114,12 @@ async fn a_cluster_that_is_away_from_the_start_is_found_when_it_comes() {
     it.create(&far.application(&it, &repo)).await;
     let checker = checker(&world);
     world.start_product();
-    let app = it.until("Unknown without its cluster", is_unknown).await;
-    let message = &app.status.conditions.first().expect("a condition").message;
-    assert!(
-        message.contains(&format!("the cluster {} cannot be reached", far.server)),
-        "{message}"
-    );
+    // Before it was tried it is not known yet.
+    let told = format!("the cluster {} cannot be reached", far.server);
+    it.until("Unknown, and told that its cluster cannot be reached", |app| {
+        is_unknown(app) && app.status.conditions.iter().any(|it| it.message.contains(&told))
+    })
+    .await;
 
     far.proxy.is(Mood::Passing);
     it.until_synced().await;
