@@ -386,7 +386,9 @@ impl Shared {
 
     /// Changes the store and tells the subscribers.
     pub(crate) fn update(&self, change: impl FnOnce(&mut Store) -> Vec<Change>) {
-        let changes = change(&mut self.write());
+        let mut store = self.write();
+        let changes = change(&mut store);
+        // Before anybody can look: whoever sees a change has been told of it.
         self.subscribers.send(&changes);
     }
 
