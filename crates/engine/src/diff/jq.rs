@@ -11,6 +11,9 @@
 
 mod arithmetic;
 mod functions;
+mod lists;
+mod making;
+mod matching;
 mod parse;
 mod values;
 
@@ -19,7 +22,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use regex::Regex;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use arithmetic::Operator;
 use functions::Function;
@@ -180,26 +183,11 @@ impl Run {
             Expression::Mapping(entries) => self.mapping(entries, at),
             Expression::Text(parts) => self.interpolate(parts, at),
             Expression::Negate(of) => {
-                let mut results = Vec::new();
-                for found in self.evaluate(of, at)? {
-                    let negative =
-                        arithmetic::apply(Value::from(0), Operator::Subtract, &found.value)?;
-                    results.extend(self.make(negative)?);
-                }
-                Ok(results)
+                let zero = Expression::Literal(Value::from(0));
+                self.calculate(&zero, Operator::Subtract, of, at)
             }
             Expression::Arithmetic(left, operator, right) => {
-                let mut results = Vec::new();
-                let left = self.evaluate(left, at)?;
-                for right in self.evaluate(right, at)? {
-                    for left in &left {
-                        self.pay_for_arithmetic(&left.value, *operator, &right.value)?;
-                        let left = left.value.clone().into_owned();
-                        let answer = arithmetic::apply(left, *operator, &right.value)?;
-                        results.extend(self.make(answer)?);
-                    }
-                }
-                Ok(results)
+                self.calculate(left, *operator, right, at)
             }
             Expression::List(of) => {
                 let items = self.evaluate(of, at)?.into_iter().map(|it| it.value.into_owned());
@@ -307,67 +295,6 @@ impl Run {
     fn make<'v>(&mut self, value: Value) -> Results<'v> {
         self.pay(weight(&value))?;
         Ok(vec![made(value)])
-    }
-
-    /// A mapping for each way to choose its keys and values.
-    fn mapping<'v>(&mut self, entries: &[(Expression, Expression)], at: &Found<'v>) -> Results<'v> {
-        let mut mappings = vec![Map::new()];
-        for (key, value) in entries {
-            let (keys, values) = (self.evaluate(key, at)?, self.evaluate(value, at)?);
-            let mut next = Vec::new();
-            for mapping in &mappings {
-                for key in &keys {
-                    let Value::String(key) = &*key.value else {
-                        return Err(wrong("make a key of", &key.value));
-                    };
-                    for value in &values {
-                        let known = mapping.values().map(weight).sum::<usize>();
-                        self.pay(1 + known + weight(&value.value))?;
-                        let mut mapping = mapping.clone();
-                        mapping.insert(key.clone(), value.value.clone().into_owned());
-                        next.push(mapping);
-                    }
-                }
-            }
-            mappings = next;
-        }
-        Ok(mappings.into_iter().map(|it| made(Value::Object(it))).collect())
-    }
-
-    /// A text for each way to choose its parts.
-    fn interpolate<'v>(&mut self, parts: &[Expression], at: &Found<'v>) -> Results<'v> {
-        let mut texts = vec![String::new()];
-        for part in parts {
-            let choices = self.evaluate(part, at)?;
-            let mut next = Vec::new();
-            for text in &texts {
-                for choice in &choices {
-                    let words = values::in_words(&choice.value);
-                    self.pay(1 + (text.len() + words.len()) / 64)?;
-                    next.push(format!("{text}{words}"));
-                }
-            }
-            texts = next;
-        }
-        Ok(texts.into_iter().map(|it| made(Value::from(it))).collect())
-    }
-
-    /// What is repeated, or taken away pair by pair, costs more than to look at.
-    fn pay_for_arithmetic(
-        &mut self,
-        left: &Value,
-        operator: Operator,
-        right: &Value,
-    ) -> Result<(), RunError> {
-        let (one, other) = (weight(left), weight(right));
-        self.pay(match (left, operator, right) {
-            (Value::String(_), Operator::Multiply, number @ Value::Number(_))
-            | (number @ Value::Number(_), Operator::Multiply, Value::String(_)) => {
-                one.saturating_mul(other).saturating_mul(arithmetic::times(number).max(1))
-            }
-            (Value::Array(_), Operator::Subtract, Value::Array(_)) => one.saturating_mul(other),
-            _ => one.saturating_add(other),
-        })
     }
 
     fn is_true(&mut self, expression: &Expression, at: &Found<'_>) -> Result<bool, RunError> {

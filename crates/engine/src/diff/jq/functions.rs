@@ -1,18 +1,12 @@
 //! The functions that an expression may call. None of them runs longer than what
 //! it looks at is large, and each pays for that.
 
-use std::cmp::Ordering;
-
-use regex::{Regex, RegexBuilder};
 use serde_json::{Value, json};
 
 use super::values::{from_entries, plain, text, to_entries, with};
 use super::{
     Expression, Found, Results, Run, RunError, Step, field, kind, made, order, truth, weight, wrong,
 };
-
-/// What reading a pattern costs: about as much as so many other steps.
-const STEPS_PER_PATTERN: usize = 500;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Function {
@@ -322,191 +316,6 @@ impl Run {
         Ok(found)
     }
 
-    /// `limit(count; generator)`, `nth(position)` and `nth(position; generator)`.
-    fn some<'v>(
-        &mut self,
-        function: Function,
-        arguments: &[Expression],
-        at: &Found<'v>,
-    ) -> Results<'v> {
-        let mut results = Vec::new();
-        for wanted in self.evaluate(&arguments[0], at)? {
-            let Some(of) = arguments.get(1) else {
-                self.pay_for_copy(at)?;
-                results.push(field(at, &wanted.value)?);
-                continue;
-            };
-            let count = wanted.value.as_f64().ok_or_else(|| wrong("count to", &wanted.value))?;
-            let found = self.evaluate(of, at)?;
-            let (skipped, taken) = match function {
-                Function::Limit => (0, super::arithmetic::times(&wanted.value)),
-                _ if count < 0.0 => return Err(wrong("count to", &wanted.value)),
-                _ => (super::arithmetic::times(&wanted.value), 1),
-            };
-            results.extend(found.into_iter().skip(skipped).take(taken));
-        }
-        Ok(results)
-    }
-
-    /// Numbers from one (or zero) to below another, each of which is paid for.
-    fn range<'v>(&mut self, arguments: &[Expression], at: &Found<'v>) -> Results<'v> {
-        let mut bounds = Vec::with_capacity(arguments.len());
-        for argument in arguments {
-            let found = self.evaluate(argument, at)?;
-            let [bound] = found.as_slice() else {
-                return Err(wrong("count to", &Value::Array(Vec::new())));
-            };
-            bounds.push(bound.value.as_f64().ok_or_else(|| wrong("count to", &bound.value))?);
-        }
-        let (from, to, by) = match *bounds.as_slice() {
-            [to] => (0.0, to, 1.0),
-            [from, to] => (from, to, 1.0),
-            [from, to, by, ..] => (from, to, by),
-            [] => return Ok(Vec::new()),
-        };
-        if by == 0.0 {
-            return Err(RunError::WrongType { what: "count by", kind: "zero" });
-        }
-        let mut results = Vec::new();
-        let mut next = from;
-        while if by > 0.0 { next < to } else { next > to } {
-            results.extend(self.make(super::arithmetic::number(next)?)?);
-            next += by;
-        }
-        Ok(results)
-    }
-
-    /// Where an expression leads to, as a list of names and positions.
-    fn path<'v>(&mut self, of: &Expression, at: &Found<'v>) -> Results<'v> {
-        let start = Found { path: Some(Vec::new()), value: at.value.clone() };
-        self.pay_for_copy(at)?;
-        let mut results = Vec::new();
-        for found in self.evaluate(of, &start)? {
-            let path = found.path.ok_or(RunError::NoPath)?;
-            results.extend(self.make(steps_of(&path))?);
-        }
-        Ok(results)
-    }
-
-    /// The paths of everything below, or of what a condition holds for.
-    fn paths<'v>(&mut self, condition: Option<&Expression>, at: &Found<'v>) -> Results<'v> {
-        let start = Found { path: Some(Vec::new()), value: at.value.clone() };
-        self.pay_for_copy(at)?;
-        let mut results = Vec::new();
-        for found in self.descend(&start)? {
-            let holds = match condition {
-                Some(condition) => self.is_true(condition, &found)?,
-                None => true,
-            };
-            match found.path {
-                Some(path) if holds && !path.is_empty() => {
-                    results.extend(self.make(steps_of(&path))?);
-                }
-                _ => {}
-            }
-        }
-        Ok(results)
-    }
-
-    /// The same list or mapping with other values; those without one are gone.
-    fn map_values<'v>(&mut self, of: &Expression, at: &Found<'v>) -> Results<'v> {
-        let keys: Option<Vec<String>> =
-            at.value.as_object().map(|fields| fields.keys().cloned().collect());
-        let mut values = Vec::new();
-        for item in self.iterate(at)? {
-            let made = self.evaluate(of, &item)?.into_iter().next();
-            values.push(made.map(|it| it.value.into_owned()));
-        }
-        self.make(match keys {
-            Some(keys) => keys
-                .into_iter()
-                .zip(values)
-                .filter_map(|(key, value)| Some((key, value?)))
-                .collect::<serde_json::Map<_, _>>()
-                .into(),
-            None => values.into_iter().flatten().collect(),
-        })
-    }
-
-    fn by<'v>(&mut self, by: By, of: &Expression, at: &Found<'v>) -> Results<'v> {
-        if !at.value.is_array() {
-            return Err(wrong("sort", &at.value));
-        }
-        let mut keyed: Vec<(Value, Value)> = Vec::new();
-        for item in self.iterate(at)? {
-            let key = self.evaluate(of, &item)?.into_iter().map(|it| it.value.into_owned());
-            let key: Value = key.collect();
-            self.pay(weight(&key) + weight(&item.value))?;
-            keyed.push((key, item.value.into_owned()));
-        }
-        // As many comparisons as a sort of so many takes.
-        let comparisons = usize::try_from(keyed.len().max(1).ilog2()).unwrap_or(1);
-        self.pay(keyed.iter().map(|(key, _)| weight(key)).sum::<usize>() * comparisons)?;
-        let by_key = |left: &(Value, Value), right: &(Value, Value)| order(&left.0, &right.0);
-        let values = |keyed: Vec<(Value, Value)>| keyed.into_iter().map(|(_, value)| value);
-        let answer = match by {
-            By::Smallest => {
-                keyed.into_iter().min_by(by_key).map(|(_, value)| value).unwrap_or_default()
-            }
-            By::Largest => {
-                keyed.into_iter().max_by(by_key).map(|(_, value)| value).unwrap_or_default()
-            }
-            By::Sort => {
-                keyed.sort_by(by_key);
-                values(keyed).collect()
-            }
-            By::Unique => {
-                keyed.sort_by(by_key);
-                keyed.dedup_by(|left, right| by_key(left, right) == Ordering::Equal);
-                values(keyed).collect()
-            }
-            By::Group => {
-                keyed.sort_by(by_key);
-                let groups = keyed.chunk_by(|left, right| by_key(left, right).is_eq());
-                groups.map(|group| values(group.to_vec()).collect::<Value>()).collect()
-            }
-        };
-        self.make(answer)
-    }
-
-    /// `sub(pattern; replacement)`: the replacement sees the named parts of the match.
-    fn replace<'v>(&mut self, all: bool, arguments: &[Expression], at: &Found<'v>) -> Results<'v> {
-        let subject = text(&at.value, "match")?;
-        let flags = match arguments.get(2) {
-            Some(flags) => self.evaluate(flags, at)?.into_iter().next(),
-            None => None,
-        };
-        let flags = flags.map(|it| it.value.into_owned()).unwrap_or_default();
-        let all = all || flags.as_str().is_some_and(|flags| flags.contains('g'));
-        let mut results = Vec::new();
-        for pattern in self.evaluate(&arguments[0], at)? {
-            self.pay(1 + subject.len() / 64)?;
-            let pattern = self.pattern(&pattern.value, &flags)?.clone();
-            let mut replaced = String::new();
-            let mut copied = 0;
-            for found in pattern.captures_iter(subject).take(if all { usize::MAX } else { 1 }) {
-                self.pay(1)?;
-                let names = pattern.capture_names().flatten();
-                let parts = names.map(|name| {
-                    let part = found.name(name).map(|it| Value::from(it.as_str()));
-                    (name.to_owned(), part.unwrap_or_default())
-                });
-                let parts = made(Value::Object(parts.collect()));
-                let Some(whole) = found.get(0) else { continue };
-                replaced.push_str(&subject[copied..whole.start()]);
-                if let Some(instead) = self.evaluate(&arguments[1], &parts)?.first() {
-                    let instead = text(&instead.value, "replace by")?;
-                    self.pay(1 + instead.len() / 64)?;
-                    replaced.push_str(instead);
-                }
-                copied = whole.end();
-            }
-            replaced.push_str(&subject[copied..]);
-            results.extend(self.make(Value::from(replaced))?);
-        }
-        Ok(results)
-    }
-
     fn get_path<'v>(&mut self, path: &Expression, at: &Found<'v>) -> Results<'v> {
         let mut results = Vec::new();
         for path in self.evaluate(path, at)? {
@@ -524,47 +333,6 @@ impl Run {
         Ok(results)
     }
 
-    fn test<'v>(&mut self, arguments: &[Expression], at: &Found<'v>) -> Results<'v> {
-        let subject = text(&at.value, "match")?;
-        let flags = match arguments.get(1) {
-            Some(flags) => self.evaluate(flags, at)?,
-            None => vec![made(Value::Null)],
-        };
-        let mut results = Vec::new();
-        for argument in self.evaluate(&arguments[0], at)? {
-            for flags in &flags {
-                self.pay(1 + subject.len() / 64)?;
-                let is_match = self.pattern(&argument.value, &flags.value)?.is_match(subject);
-                results.push(made(Value::Bool(is_match)));
-            }
-        }
-        Ok(results)
-    }
-
-    fn pattern(&mut self, pattern: &Value, flags: &Value) -> Result<&Regex, RunError> {
-        let written = text(pattern, "match with")?;
-        let flags = if flags.is_null() { "" } else { text(flags, "match with")? };
-        let key = format!("{flags}/{written}");
-        if !self.patterns.contains_key(&key) {
-            self.pay(STEPS_PER_PATTERN)?;
-            let mut builder = RegexBuilder::new(written);
-            builder.size_limit(1 << 20);
-            for flag in flags.chars() {
-                match flag {
-                    'i' => builder.case_insensitive(true),
-                    'x' => builder.ignore_whitespace(true),
-                    's' => builder.dot_matches_new_line(true),
-                    // Which matches there are makes no difference to whether there is one.
-                    'g' | 'n' => &mut builder,
-                    _ => return Err(wrong("match with", pattern)),
-                };
-            }
-            let read = builder.build().map_err(|_| wrong("match with", pattern))?;
-            self.patterns.insert(key.clone(), read);
-        }
-        self.patterns.get(&key).ok_or(wrong("match with", pattern))
-    }
-
     /// What lies in what is found by trying every pair.
     fn pay_for_pairs(
         &mut self,
@@ -578,13 +346,4 @@ impl Run {
             _ => value.saturating_add(argument),
         })
     }
-}
-
-fn steps_of(path: &[Step]) -> Value {
-    path.iter()
-        .map(|step| match step {
-            Step::Index(index) => Value::from(*index),
-            Step::Name(name) => Value::from(name.as_str()),
-        })
-        .collect()
 }
