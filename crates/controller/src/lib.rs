@@ -36,6 +36,7 @@ mod status_writer;
 mod tenure;
 mod terms;
 mod tree;
+mod versions;
 mod watch;
 mod watchdog;
 mod why;
@@ -79,6 +80,7 @@ use publish::Publisher;
 use status_writer::StatusWriter;
 use tenure::Tenure;
 use tree::Bodies;
+use versions::OtherVersions;
 use watchdog::Watchdog;
 
 /// What hung may hang again; others come first.
@@ -144,6 +146,7 @@ pub struct Controller {
     projects: Projects,
     bodies: Bodies,
     dry_runs: DryRuns,
+    other_versions: OtherVersions,
     grace: Grace,
     healths: Healths,
     publisher: Publisher,
@@ -187,6 +190,7 @@ impl Controller {
             projects: Projects::new(),
             bodies: Bodies::default(),
             dry_runs: DryRuns::default(),
+            other_versions: OtherVersions::default(),
             grace: Grace::default(),
             healths: Healths::default(),
             publisher: Publisher::new(publishing),

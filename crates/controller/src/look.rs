@@ -17,7 +17,7 @@ use engine::operation::local_manifests;
 use engine::status::compared_to;
 use engine::{
     Answers, Comparing, Comparison, Concern, Facts, Finding, Rules, Scope, TrackedBy, compare,
-    defined_scopes, observe, questions, wanted_keys,
+    defined_scopes, observe, questions, read_otherwise, wanted_keys,
 };
 use object::{GroupKind, Object, ResourceKey};
 use render::tracking::{Tracking, TrackingMethod};
@@ -251,6 +251,7 @@ async fn observe_and_compare(controller: &Controller, seen: &mut Seen) {
         }
     };
     permit.filter(&mut live);
+    read_in_gits_versions(controller, &cluster, &want, &mut live, seen).await;
     seen.images = cluster.images(&seen.facts.instance);
     if seen.is_rendered {
         ask_server(controller, &want, &live, seen).await;
@@ -267,6 +268,28 @@ async fn observe_and_compare(controller: &Controller, seen: &mut Seen) {
     }
     seen.comparison = Some(comparison);
     seen.findings.extend(findings);
+}
+
+/// Reads what git wants in another version than the server prefers in git's. What cannot
+/// be read so is compared as it is known, and nobody is told that it is in sync.
+async fn read_in_gits_versions(
+    controller: &Controller,
+    cluster: &Cluster,
+    want: &[Object],
+    live: &mut BTreeMap<ResourceKey, Object>,
+    seen: &mut Seen,
+) {
+    let wanted = read_otherwise(want, live, &seen.facts);
+    if wanted.is_empty() {
+        return;
+    }
+    let at_once = controller.options.parallel_writes;
+    for (key, error) in controller.other_versions.read(cluster, wanted, live, at_once).await {
+        let why = error.in_one_line();
+        let message = format!("could not read {key} in the version that git states: {why}");
+        seen.may_pass = true;
+        seen.findings.push(Finding::about(Concern::Comparison, key, message));
+    }
 }
 
 /// Asks what applying would do, where only the API server can tell.

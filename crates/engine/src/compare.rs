@@ -17,7 +17,7 @@ use crate::health::{Health, HealthRules, health};
 use crate::marks::{self, Role};
 use crate::pair::{Pair, pair};
 use facts::unserved_kinds;
-pub use facts::{Answers, Facts, Scope, Unserved, defined_scopes};
+pub use facts::{Answers, Facts, Scope, Unserved, defined_scopes, read_otherwise};
 pub use placing::wanted_keys;
 use placing::{place, scoped_key, sort_by_role};
 

@@ -33,7 +33,7 @@ pub mod writing;
 pub use cascade::CascadeStep;
 pub use compare::{
     Answers, Compared, Comparison, Facts, Rules, Scope, Unserved, Verdict, compare, defined_scopes,
-    observe, questions, wanted_keys,
+    observe, questions, read_otherwise, wanted_keys,
 };
 pub use decide::{Decision, HealBackoff, Hold, decide};
 pub use diff::{CompareSettings, Comparing, KnownType, Sides};

@@ -156,3 +156,34 @@ async fn an_object_that_the_server_would_refuse_makes_the_comparison_unknown() {
     assert_eq!(why.type_, "ComparisonError");
     assert!(why.message.contains("field is immutable"), "{}", why.message);
 }
+
+/// A scaler in the first version, which says what the second says in other words.
+fn scaler(cpu: u8) -> String {
+    format!(
+        "apiVersion: autoscaling/v1\nkind: HorizontalPodAutoscaler\nmetadata:\n  name: web\n\
+         spec:\n  maxReplicas: 3\n  targetCPUUtilizationPercentage: {cpu}\n  scaleTargetRef:\n    \
+         apiVersion: apps/v1\n    kind: Deployment\n    name: web\n"
+    )
+}
+
+#[tokio::test]
+async fn an_object_is_compared_in_the_version_that_git_states() {
+    let it = shared().test("another-version").await;
+    let repo = Repo::new();
+    repo.commit(&[("app/scaler.yaml", &scaler(80))]);
+    it.create(&it.application(&repo)).await;
+    it.sync(1, json!({})).await;
+    until_compared(&it, "Synced").await;
+
+    // The server prefers the second version, in which others change it.
+    let metrics = json!([{"type": "Resource", "resource": {"name": "cpu",
+        "target": {"type": "Utilization", "averageUtilization": 50}}}]);
+    let patch = json!({"spec": {"metrics": metrics}});
+    it.patch("autoscaling/v2", "HorizontalPodAutoscaler", "web", &patch).await;
+    until_compared(&it, "OutOfSync").await;
+
+    it.sync(2, json!({})).await;
+    until_compared(&it, "Synced").await;
+    repo.commit(&[("app/scaler.yaml", &scaler(70))]);
+    until_compared(&it, "OutOfSync").await;
+}

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use object::{GroupKind, GroupVersionKind, Object, ResourceKey};
 
+use super::placing::scoped_key;
 use crate::marks::TrackedBy;
 
 /// What was asked of the world before comparing.
@@ -61,6 +62,24 @@ pub(super) fn unserved_kinds(
         (kind, instead)
     });
     unserved.collect()
+}
+
+/// What git wants in another version than it was read in, and which the cluster
+/// serves: the two can only be compared once the live side was read in git's.
+#[must_use]
+pub fn read_otherwise(
+    want: &[Object],
+    live: &BTreeMap<ResourceKey, Object>,
+    facts: &Facts,
+) -> BTreeMap<ResourceKey, GroupVersionKind> {
+    let in_another_version = want.iter().filter_map(|want| {
+        let key = scoped_key(want, facts);
+        let live = live.get(&key)?;
+        let wanted = want.group_version_kind();
+        let differs = live.api_version() != want.api_version() && facts.serves(&wanted);
+        differs.then_some((key, wanted))
+    });
+    in_another_version.collect()
 }
 
 impl Facts {

@@ -209,6 +209,25 @@ fn what_is_served_instead_of_an_unserved_kind_is_named() {
 }
 
 #[test]
+fn what_git_wants_in_another_version_has_to_be_read_in_that_one() {
+    let of = |api_version: &str, kind: &str| {
+        object(json!({"apiVersion": api_version, "kind": kind,
+            "metadata": {"name": "c", "namespace": "web"}}))
+    };
+    let crates = GroupKind::new("shipping.io", "Crate");
+    let facts = Facts { versions: [(crates, vec!["v2".into(), "v1".into()])].into(), ..facts() };
+    let asked = |want: &Object, live: Option<Object>| {
+        let live = live.into_iter().map(|it| (it.key(), it)).collect();
+        read_otherwise(std::slice::from_ref(want), &live, &facts).into_values().next()
+    };
+    let (first, second) = (of("shipping.io/v1", "Crate"), of("shipping.io/v2", "Crate"));
+    assert_eq!(asked(&first, Some(second.clone())), Some(first.group_version_kind()));
+    assert_eq!(asked(&second, Some(second.clone())), None, "as it was read");
+    assert_eq!(asked(&first, None), None, "there is nothing to read");
+    assert_eq!(asked(&of("shipping.io/v3", "Crate"), Some(second)), None, "not served");
+}
+
+#[test]
 fn what_differs_only_where_that_is_ignored_is_tolerated() {
     let map = |value: &str| {
         let mut map = config_map("a", "app:/ConfigMap:web/a");
