@@ -39,10 +39,8 @@ pub(crate) async fn sync(
     check_windows(&call, &app).await?;
     let policy = app.spec.sync_policy.clone().unwrap_or_default();
     let is_local = !request.manifests.is_empty();
-    if is_local && syncs_by_itself(&app) && !request.dry_run.unwrap_or(false) {
-        return Err(Status::failed_precondition(
-            "cannot use local sync when Automatic Sync Policy is enabled unless for dry run",
-        ));
+    if is_local {
+        check_may_sync_local(&app, request.dry_run.unwrap_or(false))?;
     }
     check_not_deleting(&app)?;
     let revisions = revisions(&call, &app, &request).await?;
@@ -89,11 +87,7 @@ pub(crate) async fn rollback(
     let app = find(&call, &request.name, namespace, request.project.as_deref()).await?;
     check_not_deleting(&app)?;
     let policy = app.spec.sync_policy.clone().unwrap_or_default();
-    if syncs_by_itself(&app) {
-        return Err(Status::failed_precondition(
-            "rollback cannot be initiated when auto-sync is enabled",
-        ));
-    }
+    check_may_roll_back(&app)?;
     let id = request.id;
     let Some(earlier) = app.status.history.iter().find(|it| it.id == id).cloned() else {
         let name = &app.metadata.name;
@@ -154,6 +148,25 @@ pub(crate) async fn terminate(
 }
 
 /// Does the Application follow its source without being asked?
+/// What an Application that syncs by itself would undo at once is not begun.
+fn check_may_sync_local(app: &Application, dry_run: bool) -> Result<(), Status> {
+    if syncs_by_itself(app) && !dry_run {
+        return Err(Status::failed_precondition(
+            "cannot use local sync when Automatic Sync Policy is enabled unless for dry run",
+        ));
+    }
+    Ok(())
+}
+
+fn check_may_roll_back(app: &Application) -> Result<(), Status> {
+    if syncs_by_itself(app) {
+        return Err(Status::failed_precondition(
+            "rollback cannot be initiated when auto-sync is enabled",
+        ));
+    }
+    Ok(())
+}
+
 fn syncs_by_itself(app: &Application) -> bool {
     let policy = app.spec.sync_policy.as_ref();
     let automated = policy.and_then(|it| it.automated.as_ref());
@@ -288,4 +301,32 @@ fn check_follows(
 
 fn is_commit(revision: &str) -> bool {
     revision.len() == 40 && revision.bytes().all(|it| it.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use api::{SyncPolicy, SyncPolicyAutomated};
+
+    use super::*;
+
+    fn application(enabled: Option<bool>) -> Application {
+        let mut app = Application::named("argocd", "web");
+        let automated = Some(SyncPolicyAutomated { enabled, ..SyncPolicyAutomated::default() });
+        app.spec.sync_policy = Some(SyncPolicy { automated, ..SyncPolicy::default() });
+        app
+    }
+
+    #[test]
+    fn an_application_that_syncs_by_itself_takes_no_local_manifests_and_is_not_rolled_back() {
+        for enabled in [None, Some(true)] {
+            let app = application(enabled);
+            assert!(check_may_sync_local(&app, false).is_err());
+            assert!(check_may_sync_local(&app, true).is_ok(), "a dry run changes nothing");
+            assert!(check_may_roll_back(&app).is_err());
+        }
+        for app in [application(Some(false)), Application::named("argocd", "web")] {
+            assert!(check_may_sync_local(&app, false).is_ok());
+            assert!(check_may_roll_back(&app).is_ok());
+        }
+    }
 }
