@@ -3,10 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::values::{from_entries, plain, text, to_entries, with};
-use super::{
-    Expression, Found, Results, Run, RunError, Step, field, kind, made, order, truth, weight, wrong,
-};
+use super::values::{from_entries, plain, to_entries, with};
+use super::{Expression, Found, Results, Run, RunError, field, kind, order, truth, weight, wrong};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Function {
