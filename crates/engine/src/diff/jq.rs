@@ -361,8 +361,9 @@ impl Run {
     ) -> Result<(), RunError> {
         let (one, other) = (weight(left), weight(right));
         self.pay(match (left, operator, right) {
-            (Value::String(_), Operator::Multiply, Value::Number(_)) => {
-                one.saturating_mul(arithmetic::times(right))
+            (Value::String(_), Operator::Multiply, number @ Value::Number(_))
+            | (number @ Value::Number(_), Operator::Multiply, Value::String(_)) => {
+                one.saturating_mul(other).saturating_mul(arithmetic::times(number).max(1))
             }
             (Value::Array(_), Operator::Subtract, Value::Array(_)) => one.saturating_mul(other),
             _ => one.saturating_add(other),

@@ -99,24 +99,29 @@ fn multiply(left: Value, right: &Value) -> Result<Value, RunError> {
         return product;
     }
     match (left, right) {
-        (Value::String(text), Value::Number(_)) => Ok(match times(right) {
-            0 => Value::Null,
-            times => Value::from(text.repeat(times)),
-        }),
+        (Value::String(text), Value::Number(_)) => Ok(repeated(&text, right)),
+        (number @ Value::Number(_), Value::String(text)) => Ok(repeated(text, &number)),
         (Value::Object(left), Value::Object(right)) => Ok(Value::Object(merged(left, right))),
         (left, _) => Err(wrong("multiply", &left)),
     }
 }
 
-/// How often a text is repeated by a number: never by one that is not positive.
+fn repeated(text: &str, number: &Value) -> Value {
+    if number.as_f64().is_some_and(|number| number < 0.0) {
+        return Value::Null;
+    }
+    Value::from(text.repeat(times(number)))
+}
+
+/// How often something is done: what is behind the point does not count.
 pub(super) fn times(number: &Value) -> usize {
-    let number = number.as_f64().unwrap_or(0.0);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "it saturates, and what is repeated so often is too expensive"
     )]
-    if number > 0.0 { number.ceil() as usize } else { 0 }
+    let times = number.as_f64().unwrap_or(0.0) as usize;
+    times
 }
 
 fn merged(mut left: Map<String, Value>, right: &Map<String, Value>) -> Map<String, Value> {

@@ -213,7 +213,7 @@ fn conditions_may_count_and_put_texts_together() {
         ".a % 4 == 3 and -7 % 4 == -3",
         "1e3 == 1000 and 1.5e+1 == 15",
         ".b + \"-\" + \"x\" == \"web-x\"",
-        ".b * 2 == \"webweb\" and (.b * 0 == null)",
+        "2 * .b == \"webweb\" and (.b * 0 == \"\") and (.b * -1 == null)",
         r#""\(.b)-\(.a + 1)" == "web-8""#,
         r#""\(.list[0])\("a\("b")")" == "3ab""#,
         "\"a,b\" / \",\" == [\"a\", \"b\"]",

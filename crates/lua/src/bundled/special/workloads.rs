@@ -148,7 +148,7 @@ pub(super) fn virtual_machine(object: &Object) -> Option<Health> {
             "Paused" if is_true(condition) => return suspended("Paused"),
             "Ready" if is_true(condition) => verdict = healthy("Running"),
             "Ready" if is_yes(object.at(&["status", "created"])) => {
-                verdict = progressing("Starting")
+                verdict = progressing("Starting");
             }
             "Ready" => verdict = suspended("Stopped"),
             _ => {}
