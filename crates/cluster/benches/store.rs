@@ -116,7 +116,10 @@ fn deployment(number: usize, tracked: bool) -> String {
     if tracked {
         let id = format!("shop-{}:apps/Deployment:{namespace}/{name}", number % 1_000);
         metadata["annotations"][TRACKING] = id.into();
-        let applied = json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": spec["template"]}});
+        let first =
+            json!({"name": "web", "image": spec["template"]["spec"]["containers"][0]["image"]});
+        let applied = json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {
+            "replicas": 2, "selector": spec["selector"], "template": {"spec": {"containers": [first]}}}});
         metadata["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] =
             applied.to_string().into();
     }
