@@ -12,6 +12,7 @@ mod git_server;
 pub mod http_proxy;
 pub mod issuers;
 pub mod kustomize;
+mod lfs;
 pub mod oidc;
 pub mod proxy;
 pub mod redis;

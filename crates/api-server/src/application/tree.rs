@@ -69,10 +69,10 @@ impl TreeWatch {
         loop {
             tokio::select! {
                 event = self.events.recv() => match event {
-                    Ok(event) if event.app.key() != self.app.key() => {}
+                    Ok(event) if event.entry.key != self.app.key() => {}
                     Ok(Event { turn: Turn::Deleted, .. }) | Err(RecvError::Closed) => return None,
                     Ok(event) => {
-                        self.app = (*event.app).clone();
+                        self.app = (*event.entry.app).clone();
                         return Some(());
                     }
                     Err(RecvError::Lagged(_)) => return Some(()),
