@@ -8,7 +8,8 @@ use anyhow::{Context as _, bail, ensure};
 use crate::product;
 use crate::shell::{cargo, root};
 
-const GO_JSONNET: &str = "github.com/google/go-jsonnet/cmd/jsonnet@v0.21.0";
+/// The release that Argo CD 3.6 uses.
+const GO_JSONNET: &str = "github.com/google/go-jsonnet/cmd/jsonnet@v0.22.0";
 
 const HEAD: &str = "\
 # Benchmarks

@@ -253,9 +253,9 @@ impl Sources for Elsewhere {
         async move {
             let asked = self.client.ask(path::GENERATE_MANIFEST, asked, max_age(freshness));
             let answer: ManifestResponse = asked.await.map_err(|it| told(&it))?;
-            let checks = answer.source_integrity_result.iter().flat_map(|it| &it.checks);
+            let checked = answer.source_integrity_result.as_ref();
             Ok(Rendered {
-                problems: checks.flat_map(|it| it.problems.clone()).collect(),
+                problems: checked.map(repo_server::service::problems).unwrap_or_default(),
                 objects: objects(&answer)
                     .map_err(|message| SourceError { message, may_pass: false })?,
                 commit: answer.revision,

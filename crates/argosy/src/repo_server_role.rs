@@ -136,6 +136,14 @@ pub(crate) struct Options {
         default_value = "1G"
     )]
     oci_manifest_max_extracted_size: u64,
+    /// The largest index of a chart repository
+    #[arg(
+        long,
+        env = "ARGOCD_REPO_SERVER_HELM_MANIFEST_MAX_INDEX_SIZE",
+        value_parser = size,
+        default_value = "1G"
+    )]
+    helm_registry_max_index_size: u64,
     /// The kinds of layers of artifacts that are unpacked; default: Argo CD's
     #[arg(long, env = "ARGOCD_REPO_SERVER_OCI_LAYER_MEDIA_TYPES", value_delimiter = ',')]
     oci_layer_media_types: Vec<String>,
@@ -188,34 +196,58 @@ impl CacheOptions {
 #[derive(Args)]
 struct Ignored {
     /// No effect: nothing is checked out, and links out of a repository are never followed
-    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "true")]
+    #[arg(
+        long,
+        env = "ARGOCD_REPO_SERVER_ALLOW_OUT_OF_BOUNDS_SYMLINKS",
+        hide = true,
+        num_args = 0..=1,
+        default_missing_value = "true"
+    )]
     allow_oob_symlinks: Option<String>,
     /// No effect: no git program is run
-    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "true")]
+    #[arg(
+        long,
+        env = "ARGOCD_REPO_SERVER_ENABLE_BUILTIN_GIT_CONFIG",
+        hide = true,
+        num_args = 0..=1,
+        default_missing_value = "true"
+    )]
     enable_builtin_git_config: Option<String>,
     /// No effect: charts have limits of their own
-    #[arg(long, hide = true)]
+    #[arg(long, env = "ARGOCD_REPO_SERVER_HELM_MANIFEST_MAX_EXTRACTED_SIZE", hide = true)]
     helm_manifest_max_extracted_size: Option<String>,
     /// No effect
-    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "true")]
+    #[arg(
+        long,
+        env = "ARGOCD_REPO_SERVER_DISABLE_HELM_MANIFEST_MAX_EXTRACTED_SIZE",
+        hide = true,
+        num_args = 0..=1,
+        default_missing_value = "true"
+    )]
     disable_helm_manifest_max_extracted_size: Option<String>,
     /// No effect
-    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "true")]
+    #[arg(
+        long,
+        env = "ARGOCD_REPO_SERVER_DISABLE_OCI_MANIFEST_MAX_EXTRACTED_SIZE",
+        hide = true,
+        num_args = 0..=1,
+        default_missing_value = "true"
+    )]
     disable_oci_manifest_max_extracted_size: Option<String>,
-    /// No effect: indexes have a limit of their own
-    #[arg(long, hide = true)]
-    helm_registry_max_index_size: Option<String>,
+    /// No effect: what is shared in Redis has a time of its own
+    #[arg(long, env = "ARGOCD_DEFAULT_CACHE_EXPIRATION", hide = true)]
+    default_cache_expiration: Option<String>,
     /// No effect: one process lists once by itself
-    #[arg(long, hide = true)]
+    #[arg(long, env = "ARGOCD_REVISION_CACHE_LOCK_TIMEOUT", hide = true)]
     revision_cache_lock_timeout: Option<String>,
     /// No effect: TLS 1.2 and 1.3 with ring's ciphers
-    #[arg(long, hide = true)]
+    #[arg(long, env = "ARGOCD_TLS_CIPHERS", hide = true)]
     tlsciphers: Option<String>,
     /// No effect
-    #[arg(long, hide = true)]
+    #[arg(long, env = "ARGOCD_TLS_MIN_VERSION", hide = true)]
     tlsminversion: Option<String>,
     /// No effect
-    #[arg(long, hide = true)]
+    #[arg(long, env = "ARGOCD_TLS_MAX_VERSION", hide = true)]
     tlsmaxversion: Option<String>,
 }
 
@@ -234,7 +266,7 @@ impl Ignored {
                 "--disable-oci-manifest-max-extracted-size",
                 &self.disable_oci_manifest_max_extracted_size,
             ),
-            ("--helm-registry-max-index-size", &self.helm_registry_max_index_size),
+            ("--default-cache-expiration", &self.default_cache_expiration),
             ("--revision-cache-lock-timeout", &self.revision_cache_lock_timeout),
             ("--tlsciphers", &self.tlsciphers),
             ("--tlsminversion", &self.tlsminversion),
@@ -332,6 +364,7 @@ impl Options {
                 ask_pass_socket: self.ask_pass_socket.clone(),
                 use_generate_paths: self.plugin_use_manifest_generate_paths,
             },
+            max_index: self.helm_registry_max_index_size,
             cache_budget: self.caches.memory(),
             disk_budget: self.caches.disk,
             parallel_renders,
@@ -371,4 +404,50 @@ impl Options {
 fn size(text: &str) -> Result<u64, String> {
     let quantity = Quantity::parse(text).map_err(|error| error.to_string())?;
     u64::try_from(quantity.to_integer()).map_err(|_| format!("{text} is negative"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    #[test]
+    fn every_flag_of_argo_cds_repo_server_is_accepted() {
+        let Some(table) = testkit::cases::read("../reference/server-flags.tsv") else { return };
+        let (mut right, mut wrong) = (0, Vec::new());
+        for line in table.lines() {
+            let cells: Vec<&str> = line.split('\t').collect();
+            let ("argocd-repo-server", flag, kind) = (cells[0], cells[1], cells[3]) else {
+                continue;
+            };
+            if flag == "help" {
+                continue;
+            }
+            let default = cells[4].trim_matches(['[', ']']);
+            let flag = format!("--{flag}");
+            let mut line = vec!["repo-server", flag.as_str()];
+            if kind != "bool" {
+                line.push(if default.is_empty() { "1" } else { default });
+            }
+            match Line::try_parse_from(line) {
+                Ok(_) => right += 1,
+                Err(error) => wrong.push(error.to_string()),
+            }
+        }
+        testkit::cases::report("flags of the repo server", right, &wrong);
+    }
+
+    #[test]
+    fn the_largest_index_is_a_setting() {
+        let line = ["repo-server", "--helm-registry-max-index-size", "7M"];
+        let options = Line::try_parse_from(line).expect("flags").options;
+        assert_eq!(options.server(PathBuf::new()).max_index, 7_000_000);
+    }
 }

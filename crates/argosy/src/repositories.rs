@@ -94,6 +94,7 @@ pub(crate) fn credentials(repository: &Repository) -> RepoCredentials {
         proxy: repository.proxy.clone(),
         no_proxy: repository.no_proxy.clone(),
         depth: u32::try_from(repository.depth).unwrap_or(0),
+        enable_lfs: repository.enable_lfs,
     }
 }
 

@@ -13,8 +13,8 @@ use crate::manifest::{self, Found};
 use crate::tree::{self, EntryKind, Tree, TreePath};
 use crate::{Outside, RenderContext, RenderError};
 
-/// A file that holds this anywhere is not rendered.
-const SKIP_MARKER: &[u8] = b"+argocd:skip-file-rendering";
+/// A file that holds this behind a plus, anywhere, is not rendered.
+const SKIP_MARKER: &[u8] = b"argocd:skip-file-rendering";
 /// Directories inside each other; git itself has no limit.
 const MAX_DEPTH: usize = 512;
 
@@ -162,7 +162,8 @@ fn read_manifest(
         return Ok(None);
     }
     let content = tree.read(&target, context.limits.max_file)?.unwrap_or_default();
-    let skipped = content.windows(SKIP_MARKER.len()).any(|window| window == SKIP_MARKER);
+    let mut after_plus = content.split(|byte| *byte == b'+').skip(1);
+    let skipped = after_plus.any(|rest| rest.starts_with(SKIP_MARKER));
     Ok((!skipped).then_some(content))
 }
 

@@ -27,6 +27,13 @@ const MAX_IMPORTS: usize = 10_000;
 /// Bytes of them together.
 const MAX_IMPORTED_BYTES: usize = 64 << 20;
 
+/// The functions of the standard library that are ours.
+const STD: &str = include_str!("jsonnet_std.libsonnet");
+/// Under which name they are imported.
+const STD_NAME: &str = "<std>";
+/// Stands before every text, on its first line; places are told without it.
+const PRELUDE: &str = "local std_ = std; local std = (import '<std>')(std_); ";
+
 /// How the Jsonnet files of a source are evaluated.
 pub(crate) struct Jsonnet<'s> {
     tree: &'s dyn Tree,
@@ -249,11 +256,30 @@ impl<'p, 'f> Imports<'p, 'f> {
         name: &str,
         content: Bytes,
     ) -> Result<Thunk<'p>, String> {
-        let (context, _) = program.span_manager_mut().insert_source_context(content.len());
-        self.sources.push((context, name.to_owned(), content.clone()));
+        let text = [PRELUDE.as_bytes(), &content].concat();
+        let (context, _) = program.span_manager_mut().insert_source_context(text.len());
+        self.sources.push((context, name.to_owned(), content));
         program
-            .load_source(context, &content, true, name)
+            .load_source(context, &text, true, name)
             .map_err(|error: LoadError| self.locate(program, of_text(&error)))
+    }
+
+    /// What is ours of the standard library.
+    fn load_std(&mut self, program: &mut Program<'p>) -> Result<Thunk<'p>, ImportError> {
+        if let Some(thunk) = self.loaded.get(STD_NAME) {
+            return Ok(thunk.clone());
+        }
+        let (context, _) = program.span_manager_mut().insert_source_context(STD.len());
+        let loaded = program.load_source(context, STD.as_bytes(), false, STD_NAME);
+        let thunk = loaded.map_err(|_| ImportError)?;
+        self.loaded.insert(STD_NAME.to_owned(), thunk.clone());
+        Ok(thunk)
+    }
+
+    /// Does a place lie in a text of the user's?
+    fn is_known(&self, program: &Program<'p>, span: SpanId) -> bool {
+        let (context, _, _) = program.span_manager().get_span(span);
+        self.sources.iter().any(|it| it.0 == context)
     }
 
     /// What went wrong in an evaluation, and where.
@@ -263,7 +289,7 @@ impl<'p, 'f> Imports<'p, 'f> {
             problem.text.clone_from(failure);
         }
         // Most errors know their place; for the others the caller's will do.
-        let caller = error.stack_trace.iter().rev().find_map(|item| match item {
+        let callers = error.stack_trace.iter().rev().filter_map(|item| match item {
             EvalStackTraceItem::Expr { span }
             | EvalStackTraceItem::Variable { span, .. }
             | EvalStackTraceItem::Import { span } => Some(*span),
@@ -275,7 +301,8 @@ impl<'p, 'f> Imports<'p, 'f> {
             | EvalStackTraceItem::ManifestArrayItem { .. }
             | EvalStackTraceItem::ManifestObjectField { .. } => None,
         });
-        problem.span = problem.span.or(caller);
+        let mut places = problem.span.into_iter().chain(callers);
+        problem.span = places.find(|span| self.is_known(program, *span));
         problem.text.insert_str(0, "RUNTIME ERROR: ");
         self.locate(program, problem)
     }
@@ -291,7 +318,7 @@ impl<'p, 'f> Imports<'p, 'f> {
         let Some((_, name, content)) = self.sources.iter().find(|it| it.0 == context) else {
             return problem.text;
         };
-        let before = &content[..start.min(content.len())];
+        let before = &content[..start.saturating_sub(PRELUDE.len()).min(content.len())];
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
         let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
         format!("{name}, line {line}, column {column}: {}", problem.text)
@@ -322,6 +349,9 @@ impl<'p> Callbacks<'p> for Imports<'p, '_> {
         from: SpanId,
         path: &str,
     ) -> Result<Thunk<'p>, ImportError> {
+        if path == STD_NAME {
+            return self.load_std(program);
+        }
         let (file, content) = self.find(program, from, path)?;
         if let Some(thunk) = self.loaded.get(&file) {
             return Ok(thunk.clone());

@@ -116,6 +116,14 @@ pub enum TreeError {
         /// The most that may be read.
         limit: u64,
     },
+    /// A content that is kept outside of the repository cannot be had.
+    #[error("could not get the content of {path}, which is kept outside of git (LFS): {problem}")]
+    Elsewhere {
+        /// The path that was asked for.
+        path: TreePath,
+        /// What is in the way.
+        problem: String,
+    },
     /// The store of the tree is broken or unreachable.
     #[error("could not read {path} from the repository")]
     Store {

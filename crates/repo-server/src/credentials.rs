@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -42,6 +43,8 @@ pub struct RepoCredentials {
     pub no_proxy: String,
     /// How many commits of a git repository's history are fetched; 0 for all.
     pub depth: u32,
+    /// Files that are pointers of Git LFS stand for what they point to.
+    pub enable_lfs: bool,
 }
 
 /// What a repository is, as its Secret says.
@@ -132,6 +135,7 @@ impl RepoCredentials {
         Self {
             kind: self.kind,
             depth: self.depth,
+            enable_lfs: self.enable_lfs,
             insecure: self.insecure || template.insecure,
             force_http: self.force_http || template.force_http,
             proxy: proxy.clone(),
@@ -261,6 +265,20 @@ impl CredentialBook {
         self.completed(url, own, template)
     }
 
+    /// What a connection to another place needs that a repository's server
+    /// sends us to: nothing of its credentials, and the way that it takes.
+    pub(crate) fn without_credentials(&self, url: &RepoUrl, trust: &Trust) -> Trust {
+        let RepoCredentials { proxy, no_proxy, .. } = trust.credentials.clone();
+        let own = RepoCredentials { proxy, no_proxy, ..RepoCredentials::default() };
+        self.completed(url, &own, None)
+    }
+
+    /// Does any repository have contents outside of git?
+    fn any_lfs(&self) -> bool {
+        let own = self.projects.values().flatten();
+        own.chain(&self.repositories).any(|(_, it)| it.enable_lfs)
+    }
+
     fn completed(
         &self,
         url: &RepoUrl,
@@ -296,12 +314,20 @@ fn is_below(address: &str, prefix: &str) -> bool {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SharedBook {
     book: Arc<RwLock<Arc<CredentialBook>>>,
+    /// Asked for every request, and mostly not so.
+    any_lfs: Arc<AtomicBool>,
     tokens: Arc<Tokens>,
 }
 
 impl SharedBook {
     pub(crate) fn set(&self, book: CredentialBook) {
+        self.any_lfs.store(book.any_lfs(), Ordering::Relaxed);
         *self.book.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(book);
+    }
+
+    /// Are files of a repository that are pointers what they point to?
+    pub(crate) fn wants_lfs(&self, url: &RepoUrl) -> bool {
+        self.any_lfs.load(Ordering::Relaxed) && self.current().for_repo(url).credentials.enable_lfs
     }
 
     pub(crate) fn current(&self) -> Arc<CredentialBook> {

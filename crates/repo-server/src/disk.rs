@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use gix::ObjectId;
-use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition};
+use redb::{Database, ReadableDatabase as _, ReadableTable as _, Table, TableDefinition};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -26,12 +26,17 @@ const SOURCES: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("sources
 const ORDER: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("order");
 const TOTALS: TableDefinition<'_, &str, u64> = TableDefinition::new("totals");
 
-/// Results that may wait to be written; more is not worth waiting for.
-const MAX_WAITING: usize = 512;
-/// Written together.
+/// Bytes of results that may wait to be written; more is not worth its memory.
+const MAX_WAITING: usize = 32 << 20;
+/// Written together: so many, or so many bytes.
 const BATCH: usize = 64;
+const BATCH_BYTES: usize = 4 << 20;
+/// What one write costs beside the result.
+const WRITE_OVERHEAD: usize = 256;
+/// Pages of the file in memory; the results are there already.
+const PAGE_CACHE: usize = 8 << 20;
 /// What writes an entry in another form, or renders otherwise, has another version.
-const VERSION: &str = concat!("1 ", env!("CARGO_PKG_VERSION"));
+const VERSION: &str = concat!("2 ", env!("CARGO_PKG_VERSION"));
 const HASH: usize = 32;
 
 /// The results on disk.
@@ -40,7 +45,7 @@ pub(crate) struct Disk {
     forgotten: Arc<Forgotten>,
     /// There until the end.
     writer: Option<(Sender<Write>, JoinHandle<()>)>,
-    /// What waits to be written.
+    /// Bytes that wait to be written.
     waiting: Arc<AtomicUsize>,
 }
 
@@ -54,18 +59,24 @@ impl Forgotten {
     }
 }
 
-struct Write {
-    row: [u8; HASH],
-    what: What,
+enum Write {
+    /// This came of a source's tree.
+    Keep { row: [u8; HASH], root: ObjectId, outcome: Arc<Outcome> },
+    /// What came of other trees of these sources comes of this one, too.
+    Move { sources: Vec<(SourceKey, ObjectId)>, to: ObjectId },
+    /// A hard refresh.
+    Forget { row: [u8; HASH] },
 }
 
-enum What {
-    /// This came of this tree.
-    Keep(ObjectId, Arc<Outcome>),
-    /// What came of one tree comes of another one, too.
-    Move { from: ObjectId, to: ObjectId },
-    /// A hard refresh.
-    Forget,
+impl Write {
+    fn bytes(&self) -> usize {
+        WRITE_OVERHEAD
+            + match self {
+                Self::Keep { outcome, .. } => outcome.bytes(),
+                Self::Move { sources, .. } => size_of_val(&sources[..]),
+                Self::Forget { .. } => 0,
+            }
+    }
 }
 
 /// A source's row: which tree, which entry.
@@ -132,29 +143,33 @@ impl Disk {
 
     /// Writes a result, in its own time.
     pub(crate) fn put(&self, source: SourceKey, root: ObjectId, outcome: &Arc<Outcome>) {
-        self.write(source, What::Keep(root, Arc::clone(outcome)));
+        let (row, outcome) = (row_key(source), Arc::clone(outcome));
+        self.write(Write::Keep { row, root, outcome });
     }
 
-    /// The result of a source for one tree is that of another tree, too.
-    pub(crate) fn moved(&self, source: SourceKey, from: ObjectId, to: ObjectId) {
-        self.write(source, What::Move { from, to });
+    /// The results of these sources for other trees are those for one more.
+    pub(crate) fn moved(&self, sources: Vec<(SourceKey, ObjectId)>, to: ObjectId) {
+        if !sources.is_empty() {
+            self.write(Write::Move { sources, to });
+        }
     }
 
     /// Forgets a source: a hard refresh.
     pub(crate) fn remove(&self, source: SourceKey) {
-        self.forgotten.lock().insert(row_key(source));
-        self.write(source, What::Forget);
+        let row = row_key(source);
+        self.forgotten.lock().insert(row);
+        self.write(Write::Forget { row });
     }
 
     /// Where too much waits, a result is not kept: it can be made again. That
     /// one is to be forgotten must not be lost.
-    fn write(&self, source: SourceKey, what: What) {
+    fn write(&self, write: Write) {
         let Some((writes, _)) = &self.writer else { return };
-        let must_be = matches!(what, What::Forget);
+        let must_be = matches!(write, Write::Forget { .. });
         if must_be || self.waiting.load(Ordering::Relaxed) < MAX_WAITING {
-            self.waiting.fetch_add(1, Ordering::Relaxed);
+            self.waiting.fetch_add(write.bytes(), Ordering::Relaxed);
             // An error only says that the writer is gone.
-            writes.send(Write { row: row_key(source), what }).ok();
+            writes.send(write).ok();
         }
     }
 }
@@ -175,7 +190,7 @@ fn row_key(source: SourceKey) -> [u8; HASH] {
 }
 
 fn open(path: &PathBuf) -> Result<Database, redb::Error> {
-    let database = Database::create(path)?;
+    let database = Database::builder().set_cache_size(PAGE_CACHE).create(path)?;
     let transaction = database.begin_write()?;
     transaction.open_table(ENTRIES)?;
     transaction.open_table(SOURCES)?;
@@ -185,11 +200,13 @@ fn open(path: &PathBuf) -> Result<Database, redb::Error> {
     Ok(database)
 }
 
-/// An entry is its hash and what it is a hash of.
-fn sealed(payload: &[u8]) -> Vec<u8> {
-    let mut entry = Sha256::digest(payload).to_vec();
-    entry.extend_from_slice(payload);
-    entry
+/// An entry is its hash and what it is a hash of, which `write` writes.
+fn sealed(write: impl FnOnce(&mut Vec<u8>) -> Option<()>) -> Option<Vec<u8>> {
+    let mut entry = vec![0; HASH];
+    write(&mut entry)?;
+    let hash = Sha256::digest(&entry[HASH..]);
+    entry[..HASH].copy_from_slice(&hash);
+    Some(entry)
 }
 
 fn unsealed(entry: &[u8]) -> Option<&[u8]> {
@@ -197,25 +214,43 @@ fn unsealed(entry: &[u8]) -> Option<&[u8]> {
     (Sha256::digest(payload).as_slice() == hash).then_some(payload)
 }
 
-/// What waits to be written, and how much it is.
+/// What waits to be written, and how many bytes it is.
 struct Queue {
     arriving: Receiver<Write>,
     waiting: Arc<AtomicUsize>,
 }
 
+impl Queue {
+    /// What is written next, and how many bytes it is; `None` when nobody can
+    /// send any more.
+    fn batch(&self) -> Option<(Vec<Write>, usize)> {
+        let first = self.arriving.recv().ok()?;
+        let (mut bytes, mut batch) = (first.bytes(), vec![first]);
+        while batch.len() < BATCH
+            && bytes < BATCH_BYTES
+            && let Ok(next) = self.arriving.try_recv()
+        {
+            bytes += next.bytes();
+            batch.push(next);
+        }
+        Some((batch, bytes))
+    }
+}
+
 /// Writes what comes, several at once, until nobody can send any more.
 fn write_all(database: &Database, forgotten: &Forgotten, queue: &Queue, budget: u64) {
     let mut told = false;
-    while let Ok(first) = queue.arriving.recv() {
-        let batch = std::iter::once(first).chain(queue.arriving.try_iter().take(BATCH));
-        let batch: Vec<Write> = batch.collect();
-        queue.waiting.fetch_sub(batch.len(), Ordering::Relaxed);
-        match write(database, &batch, budget) {
+    while let Some((batch, bytes)) = queue.batch() {
+        let written = write(database, &batch, budget);
+        queue.waiting.fetch_sub(bytes, Ordering::Relaxed);
+        match written {
             Ok(()) => {
                 told = false;
                 let mut forgotten = forgotten.lock();
-                for write in batch.iter().filter(|it| matches!(it.what, What::Forget)) {
-                    forgotten.remove(&write.row);
+                for write in &batch {
+                    if let Write::Forget { row } = write {
+                        forgotten.remove(row);
+                    }
                 }
             }
             // A full disk stays full for a while: it is told once.
@@ -237,32 +272,30 @@ fn write(database: &Database, batch: &[Write], budget: u64) -> Result<(), redb::
         let mut totals = transaction.open_table(TOTALS)?;
         let mut bytes = totals.get("bytes")?.map_or(0, |it| it.value());
         let mut next = totals.get("next")?.map_or(0, |it| it.value());
-        for Write { row, what } in batch {
-            let (root, outcome) = match what {
-                What::Forget => {
+        for write in batch {
+            let (row, root, outcome) = match write {
+                Write::Forget { row } => {
                     sources.remove(row.as_slice())?;
                     continue;
                 }
-                What::Move { from, to } => {
-                    let known = sources.get(row.as_slice())?.map(|it| it.value().to_vec());
-                    let known = known.and_then(|it| serde_json::from_slice::<Row>(&it).ok());
-                    // A result that was not kept leaves an older one here, which is another tree's.
-                    if let Some(Row { entry, .. }) = known.filter(|it| it.root == from.as_slice()) {
-                        let moved = row_of(*to, &entry);
-                        sources.insert(row.as_slice(), moved.as_slice())?;
+                Write::Move { sources: moved, to } => {
+                    for (source, from) in moved {
+                        move_row(&mut sources, row_key(*source), *from, *to)?;
                     }
                     continue;
                 }
-                What::Keep(root, outcome) => (*root, outcome),
+                Write::Keep { row, root, outcome } => (row, *root, outcome),
             };
-            let Some(payload) = outcome.to_bytes() else { continue };
+            let Some(entry) = sealed(|out| outcome.write_to(out)) else { continue };
+            let (hash, payload) = entry.split_at(HASH);
             let size = payload.len() as u64;
             if size > budget {
                 continue;
             }
-            let key = Sha256::new().chain_update(row).chain_update(&payload).finalize();
+            // The hash stands for the payload: what was read, and what came of it.
+            let key = Sha256::new().chain_update(row).chain_update(hash).finalize();
             sources.insert(row.as_slice(), row_of(root, &key).as_slice())?;
-            if entries.insert(key.as_slice(), sealed(&payload).as_slice())?.is_none() {
+            if entries.insert(key.as_slice(), entry.as_slice())?.is_none() {
                 order.insert(next, key.as_slice())?;
                 next += 1;
                 bytes += size;
@@ -278,6 +311,21 @@ fn write(database: &Database, batch: &[Write], budget: u64) -> Result<(), redb::
         totals.insert("next", next)?;
     }
     transaction.commit()?;
+    Ok(())
+}
+
+/// A result that was not kept leaves an older one here, which is another tree's.
+fn move_row(
+    sources: &mut Table<'_, &'static [u8], &'static [u8]>,
+    row: [u8; HASH],
+    from: ObjectId,
+    to: ObjectId,
+) -> Result<(), redb::Error> {
+    let known = sources.get(row.as_slice())?.map(|it| it.value().to_vec());
+    let known = known.and_then(|it| serde_json::from_slice::<Row>(&it).ok());
+    if let Some(Row { entry, .. }) = known.filter(|it| it.root == from.as_slice()) {
+        sources.insert(row.as_slice(), row_of(to, &entry).as_slice())?;
+    }
     Ok(())
 }
 
@@ -324,7 +372,7 @@ mod tests {
         check(
             |disk, key| {
                 disk.put(key, tree(1), &outcome("one"));
-                disk.moved(key, tree(1), tree(2));
+                disk.moved(vec![(key, tree(1))], tree(2));
             },
             Some((2, "one")),
         );
@@ -332,7 +380,7 @@ mod tests {
             |disk, key| {
                 disk.put(key, tree(1), &outcome("one"));
                 // The result of tree 2 was not kept: too much waited.
-                disk.moved(key, tree(2), tree(3));
+                disk.moved(vec![(key, tree(2))], tree(3));
             },
             Some((1, "one")),
         );
@@ -354,7 +402,11 @@ mod tests {
 
     #[test]
     fn an_entry_that_was_changed_is_none() {
-        let mut entry = sealed(b"payload");
+        let write = |out: &mut Vec<u8>| {
+            out.extend_from_slice(b"payload");
+            Some(())
+        };
+        let mut entry = sealed(write).unwrap();
         assert_eq!(unsealed(&entry), Some(&b"payload"[..]));
         entry[HASH] ^= 1;
         assert_eq!(unsealed(&entry), None);

@@ -11,10 +11,11 @@ use gix::glob::wildmatch::Mode;
 use render::tree::{EntryKind, MemoryTree, Tree, TreePath, resolve};
 use render::{Manifests, RenderContext, RenderError};
 
-use crate::integrity;
 use crate::job::{Job, Origin, Trees};
+use crate::lfs::{Failed, smudged};
 use crate::outside::OtherServers;
 use crate::packages::{Package, root_of};
+use crate::server::Inner;
 use crate::{
     FetchError, Freshness, ManifestQuery, RepoServer, RepoUrl, SourceError, TargetRevision,
 };
@@ -107,30 +108,31 @@ impl RepoServer {
         query: &FilesQuery,
         work: impl Fn(&dyn Tree) -> Result<T, RenderError> + Clone + Send + 'static,
     ) -> Result<T, SourceError> {
+        self.prove(query).await?;
         let at = self.at(&query.repo, &query.revision, "", query.freshness).await?;
-        self.prove(query, &at).await?;
         let (repository, submodules) = (Arc::clone(&at.repository), query.submodules);
         let context = RenderContext::new("", "");
         let job = Job::new(Origin::Git(at), BTreeMap::new(), Default::default(), context);
         let job = Job { brought: self.brought.clone(), ..job };
-        let look = move |_: &Arc<_>, _: &Job, trees: &Trees| match &trees.main.opened {
-            Some(opened) if !submodules => work(&repository.tree(opened, trees.main.root)),
+        let look = move |inner: &Arc<Inner>, _: &Job, trees: &Trees| match &trees.main.opened {
+            Some(opened) if !submodules => {
+                let tree = repository.tree(opened, trees.main.root);
+                let failed = Failed::default();
+                work(smudged(tree, inner, &repository, trees.over(), &failed).as_ref())
+            }
             _ => work(trees.main.tree.as_ref()),
         };
         Arc::clone(&self.inner).on_trees(Arc::new(job), look).await
     }
 
-    async fn prove(&self, query: &FilesQuery, at: &crate::job::At) -> Result<(), FetchError> {
-        let Some(integrity) = &query.integrity else { return Ok(()) };
-        let problems = match integrity::policy(integrity, &query.repo.without_credentials()) {
-            Ok(None) => return Ok(()),
-            Ok(Some(policy)) => self.inner.integrity(at, None, policy).await?,
-            Err(problem) => vec![problem],
-        };
-        if problems.is_empty() {
-            return Ok(());
+    async fn prove(&self, query: &FilesQuery) -> Result<(), FetchError> {
+        let FilesQuery { repo, revision, freshness, integrity, .. } = query;
+        let Some(integrity) = integrity else { return Ok(()) };
+        let problems = self.problems_of(repo, revision, integrity, *freshness).await?;
+        match problems.unwrap_or_default().join("; ") {
+            problems if problems.is_empty() => Ok(()),
+            problems => Err(FetchError::NotProven { repo: repo.clone(), problems }),
         }
-        Err(FetchError::NotProven { repo: query.repo.clone(), problems: problems.join("; ") })
     }
 
     /// Manifests of files that somebody sent.

@@ -16,9 +16,9 @@ use crate::fetch;
 use crate::job::At;
 use crate::repository::Repository;
 use crate::server::Inner;
-use crate::signatures::{Keyring, Signed, Verdict};
+use crate::signatures::{Keyring, Signed, Verdict, split_tag};
 use crate::store::Opened;
-use crate::{CommitSha, FetchError, RemoteRefs};
+use crate::{CommitSha, FetchError, Freshness, RemoteRefs, RepoServer, RepoUrl, TargetRevision};
 
 /// What is told at most.
 const MAX_PROBLEMS: usize = 10;
@@ -66,12 +66,11 @@ fn problems(
     keys: &[String],
     checked: impl Iterator<Item = Result<Checked, FetchError>>,
 ) -> Result<Vec<String>, FetchError> {
-    let allowed: Vec<&str> = keys.iter().filter_map(|it| short(it)).collect();
     let (mut problems, mut told) = (Vec::new(), BTreeSet::new());
     for checked in checked {
         let Checked { revision, is_commit, author, signed: Signed { verdict, key_id } } = checked?;
         let what = match verdict {
-            Verdict::Good if allowed.iter().any(|it| it.eq_ignore_ascii_case(&key_id)) => continue,
+            Verdict::Good if is_listed(keys, &key_id) => continue,
             Verdict::Good => "signed with unallowed key".to_owned(),
             verdict => verdict.to_string(),
         };
@@ -89,7 +88,15 @@ fn problems(
     Ok(problems)
 }
 
-/// The 16 digits of an id or a fingerprint; `None` if it is neither.
+/// Does a rule list this key? It lists OpenPGP keys by the 16 digits of their ids
+/// or by fingerprint, and ssh keys by fingerprint, in which case matters.
+fn is_listed(keys: &[String], key_id: &str) -> bool {
+    keys.iter().any(|listed| {
+        listed == key_id || short(listed).is_some_and(|it| it.eq_ignore_ascii_case(key_id))
+    })
+}
+
+/// The 16 digits of an OpenPGP id or fingerprint; `None` if it is neither.
 fn short(key: &str) -> Option<&str> {
     let is_hexadecimal = key.bytes().all(|it| it.is_ascii_hexdigit());
     match key.len() {
@@ -115,6 +122,30 @@ impl NamedTag {
             let id = refs.annotated_tag(&full)?;
             (refs.commit(&full) == Some(commit)).then(|| Self { name: short.to_owned(), id })
         })
+    }
+}
+
+impl RepoServer {
+    /// What speaks against where a commit comes from; `None` where no rule is
+    /// about the repository.
+    ///
+    /// # Errors
+    /// When the commit cannot be had or read.
+    pub async fn problems_of(
+        &self,
+        repo: &RepoUrl,
+        revision: &TargetRevision,
+        integrity: &SourceIntegrity,
+        freshness: Freshness,
+    ) -> Result<Option<Vec<String>>, FetchError> {
+        match policy(integrity, &repo.without_credentials()) {
+            Ok(None) => Ok(None),
+            Ok(Some(policy)) => {
+                let at = self.at(repo, revision, "", freshness).await?;
+                self.inner.integrity(&at, None, policy).await.map(Some)
+            }
+            Err(problem) => Ok(Some(vec![problem])),
+        }
     }
 }
 
@@ -217,12 +248,9 @@ impl History<'_> {
             Ok(Some(tagger)) => format!("{} \"<{}>\"", tagger.name, tagger.email),
             _ => String::new(),
         };
-        let signed = self.keyring.check_once(tag.id, self.now, || {
-            let data = object.data.as_bstr();
-            // The signature is the end of the message.
-            let begin = data.find("-----BEGIN ").filter(|_| read.signature.is_some());
-            Ok(begin.map(|at| (data[at..].to_vec(), data[..at].to_vec())))
-        })?;
+        let signed = self
+            .keyring
+            .check_once(tag.id, self.now, || Ok::<_, FetchError>(split_tag(&object.data)))?;
         Ok(Checked { revision: tag.name.clone(), is_commit: false, author, signed })
     }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use api::ApplicationSource;
@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 use crate::blocking::Interrupted;
 use crate::brought::Brought;
 use crate::facts::TheseFacts;
-use crate::fetch;
+use crate::lfs::{Failed, smudged};
 use crate::packages::Package;
 use crate::rendered::{Given, RefRoots, SourceKey};
 use crate::repository::Repository;
@@ -34,6 +34,14 @@ const MAX_NESTED: usize = 8;
 pub(crate) struct At {
     pub(crate) repository: Arc<Repository>,
     pub(crate) commit: CommitSha,
+}
+
+impl At {
+    /// Where its files come from; with contents of LFS they are others.
+    fn identity(&self) -> String {
+        let Repository { identity, remote, .. } = &*self.repository;
+        if remote.wants_lfs() { format!("{identity}\nlfs") } else { identity.clone() }
+    }
 }
 
 /// Where a source's files come from.
@@ -62,7 +70,7 @@ impl Origin {
 
     fn identity(&self) -> String {
         match self {
-            Self::Git(at) => at.repository.identity.clone(),
+            Self::Git(at) => at.identity(),
             Self::Packed(package) => format!("package\n{}", package.repo.identity()),
         }
     }
@@ -83,6 +91,7 @@ pub(crate) struct Job {
     pub(crate) refs: BTreeMap<String, At>,
     pub(crate) source: ApplicationSource,
     pub(crate) context: RenderContext,
+    pub(crate) given: Given,
     /// The credentials that came with the request, if it brought its own.
     pub(crate) brought: Option<Arc<Brought>>,
 }
@@ -103,21 +112,18 @@ impl Job {
         let mut identity = main.identity();
         for (name, at) in &refs {
             // No address holds a line feed.
-            identity.push_str(&format!("\n{name}\n{}", at.repository.identity));
+            identity.push_str(&format!("\n{name}\n{}", at.identity()));
         }
         let key = SourceKey::of(&identity, &source, &context);
-        Self { key, main, refs, source, context, brought: None }
-    }
-
-    pub(crate) fn given(&self) -> Given {
-        Given {
-            revision: self.main.revision().to_owned(),
+        let given = Given {
+            revision: main.revision().to_owned(),
             // Some people put their password into it, and it is kept on disk.
-            repo_url: format!("{:x}", Sha256::digest(&self.source.repo_url)),
-            target_revision: self.source.target_revision.clone(),
-            refs: self.refs.iter().map(|(name, at)| (name.clone(), at.commit.clone())).collect(),
-            capabilities: Arc::clone(&self.context.capabilities),
-        }
+            repo_url: Sha256::digest(&source.repo_url).into(),
+            target_revision: source.target_revision.clone(),
+            refs: refs.iter().map(|(name, at)| (name.clone(), at.commit.clone())).collect(),
+            capabilities: Arc::clone(&context.capabilities),
+        };
+        Self { key, main, refs, source, context, given, brought: None }
     }
 
     /// The trees' ids, if all are known without a look at the disk.
@@ -166,6 +172,7 @@ pub(crate) struct Trees {
     pub(crate) main: OpenTree,
     refs: BTreeMap<String, OpenTree>,
     facts: TheseFacts,
+    lfs_failed: Failed,
 }
 
 impl Trees {
@@ -177,6 +184,11 @@ impl Trees {
     /// Raised when nobody waits for the work any more.
     pub(crate) fn over(&self) -> &Arc<AtomicBool> {
         &self.facts.over
+    }
+
+    /// Could a content not be had that is kept outside of git?
+    pub(crate) fn lfs_failed(&self) -> bool {
+        self.lfs_failed.load(Ordering::Relaxed)
     }
 
     /// What a render of the job may ask.
@@ -285,24 +297,26 @@ fn try_once<T>(
     over: &Arc<AtomicBool>,
     work: impl Fn(&Arc<Inner>, &Job, &Trees) -> Result<T, RenderError>,
 ) -> Result<Attempt<T>, FetchError> {
+    let opening = Opening { inner, job, over, lfs_failed: Failed::default() };
     let main = match &job.main {
         Origin::Packed(package) => {
             OpenTree { opened: None, root: package.root, tree: Box::new(package.tree.clone()) }
         }
-        Origin::Git(at) => match open(inner, at, job, MAX_NESTED)? {
+        Origin::Git(at) => match opening.open(at, MAX_NESTED)? {
             Ok(open) => open,
             Err(attempt) => return Ok(attempt),
         },
     };
     let mut refs = BTreeMap::new();
     for (name, at) in &job.refs {
-        match open(inner, at, job, MAX_NESTED)? {
+        match opening.open(at, MAX_NESTED)? {
             Ok(open) => refs.insert(name.clone(), open),
             Err(attempt) => return Ok(attempt),
         };
     }
     let facts = TheseFacts { over: Arc::clone(over) };
-    Ok(match work(inner, job, &Trees { main, refs, facts }) {
+    let lfs_failed = opening.lfs_failed;
+    Ok(match work(inner, job, &Trees { main, refs, facts, lfs_failed }) {
         Ok(answer) => Attempt::Done(answer),
         Err(error) => match (&error, job.all().next()) {
             (RenderError::Tree(TreeError::Store { source, .. }), Some(at)) => {
@@ -314,43 +328,46 @@ fn try_once<T>(
     })
 }
 
-/// The tree of a commit with its submodules, or what has to happen first.
-fn open<T>(
-    inner: &Arc<Inner>,
-    at: &At,
-    job: &Job,
-    nested: usize,
-) -> Result<Result<OpenTree, Attempt<T>>, FetchError> {
-    let At { repository, commit } = at;
-    let opened = repository.store.open()?;
-    let root = match fetch::root_tree(&repository.remote, &opened, commit) {
-        Ok(Some(root)) => root,
-        Ok(None) => return Ok(Err(Attempt::NotFetched(at.clone()))),
-        Err(error) => return Ok(Err(Attempt::Damaged(at.clone(), error))),
-    };
-    repository.remember_root(commit, root);
-    let main = repository.tree(&opened, root);
-    let url = &repository.remote.url;
-    let submodules = submodules::listed(&main, url)
-        .map_err(|error| FetchError::Damaged { repo: url.clone(), source: Arc::new(error) })?;
-    if !submodules.is_empty() && nested == 0 {
-        return Err(FetchError::TooManySubmodules { repo: url.clone() });
-    }
-    let mut modules = BTreeMap::new();
-    for submodule in submodules {
-        let Submodule { path, commit, url: part } = submodule;
-        let part = inner.seen(job.brought.as_ref(), &job.context.project, &part);
-        let url = inner.book.current().as_submodule(&part, url);
-        let at = At { repository: inner.repository(&url), commit };
-        match open(inner, &at, job, nested - 1)? {
-            Ok(module) => modules.insert(path, module.tree),
-            Err(attempt) => return Ok(Err(attempt)),
+/// What trees are opened with.
+struct Opening<'o> {
+    inner: &'o Arc<Inner>,
+    job: &'o Job,
+    over: &'o Arc<AtomicBool>,
+    lfs_failed: Failed,
+}
+
+impl Opening<'_> {
+    /// The tree of a commit with its submodules, or what has to happen first.
+    fn open<T>(&self, at: &At, nested: usize) -> Result<Result<OpenTree, Attempt<T>>, FetchError> {
+        let Self { inner, job, .. } = self;
+        let At { repository, commit } = at;
+        let opened = repository.store.open()?;
+        let root = match repository.root_in(&opened, commit) {
+            Ok(Some(root)) => root,
+            Ok(None) => return Ok(Err(Attempt::NotFetched(at.clone()))),
+            Err(error) => return Ok(Err(Attempt::Damaged(at.clone(), error))),
         };
+        let main = repository.tree(&opened, root);
+        let url = &repository.remote.url;
+        let submodules = submodules::listed(&main, url)
+            .map_err(|error| FetchError::Damaged { repo: url.clone(), source: Arc::new(error) })?;
+        if !submodules.is_empty() && nested == 0 {
+            return Err(FetchError::TooManySubmodules { repo: url.clone() });
+        }
+        let mut modules = BTreeMap::new();
+        for submodule in submodules {
+            let Submodule { path, commit, url: part } = submodule;
+            let part = inner.seen(job.brought.as_ref(), &job.context.project, &part);
+            let url = inner.book.current().as_submodule(&part, url);
+            let at = At { repository: inner.repository(&url), commit };
+            match self.open(&at, nested - 1)? {
+                Ok(module) => modules.insert(path, module.tree),
+                Err(attempt) => return Ok(Err(attempt)),
+            };
+        }
+        let main = smudged(main, inner, repository, self.over, &self.lfs_failed);
+        let tree: Box<dyn Tree> =
+            if modules.is_empty() { main } else { Box::new(WithSubmodules { main, modules }) };
+        Ok(Ok(OpenTree { opened: Some(opened), root, tree }))
     }
-    let tree: Box<dyn Tree> = if modules.is_empty() {
-        Box::new(main)
-    } else {
-        Box::new(WithSubmodules { main, modules })
-    };
-    Ok(Ok(OpenTree { opened: Some(opened), root, tree }))
 }

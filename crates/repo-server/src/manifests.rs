@@ -9,6 +9,7 @@ use render::tree::TreeError;
 
 use crate::integrity::{self, NamedTag};
 use crate::job::{Job, Origin, Trees};
+use crate::moved;
 use crate::outside::OtherServers;
 use crate::rendered::{Outcome, SourceKey, Texts};
 use crate::resolve;
@@ -25,9 +26,7 @@ impl RepoServer {
         let job = self.job(&query).await?;
         if query.is_only_referred_to() {
             let texts = Arc::new(Texts::none());
-            let problems = self.problems(&query, &job).await?;
-            let commit = job.main.revision().to_owned();
-            return Ok(Arc::new(Rendered { commit, problems, is_new: false, texts }));
+            return Ok(Arc::new(self.proven(&query, &job, false, texts).await?));
         }
         if query.ignore_cache {
             self.inner.forget(job.key);
@@ -38,11 +37,7 @@ impl RepoServer {
         };
         self.inner.followers.add(&job);
         match &outcome.result {
-            Ok(texts) => {
-                let problems = self.problems(&query, &job).await?;
-                let (commit, texts) = (job.main.revision().to_owned(), Arc::clone(texts));
-                Ok(Arc::new(Rendered { commit, problems, is_new, texts }))
-            }
+            Ok(texts) => Ok(Arc::new(self.proven(&query, &job, is_new, Arc::clone(texts)).await?)),
             Err(error) => Err(job.failed(error.clone())),
         }
     }
@@ -56,16 +51,33 @@ impl RepoServer {
         }
     }
 
-    /// What speaks against where the commit comes from; charts and artifacts
-    /// are not asked.
-    async fn problems(&self, query: &ManifestQuery, job: &Job) -> Result<Vec<String>, FetchError> {
+    /// What was rendered, with what speaks against it.
+    async fn proven(
+        &self,
+        query: &ManifestQuery,
+        job: &Job,
+        is_new: bool,
+        texts: Arc<Texts>,
+    ) -> Result<Rendered, FetchError> {
+        let checked = self.problems(query, job).await?;
+        let (commit, is_checked) = (job.main.revision().to_owned(), checked.is_some());
+        Ok(Rendered { commit, problems: checked.unwrap_or_default(), is_checked, is_new, texts })
+    }
+
+    /// What speaks against where the commit comes from, where a rule is about
+    /// the repository; charts and artifacts are not asked.
+    async fn problems(
+        &self,
+        query: &ManifestQuery,
+        job: &Job,
+    ) -> Result<Option<Vec<String>>, FetchError> {
         let (Some(integrity), Origin::Git(at)) = (&query.integrity, &job.main) else {
-            return Ok(Vec::new());
+            return Ok(None);
         };
         let policy = match integrity::policy(integrity, &query.source.repo_url) {
             Ok(Some(policy)) => policy,
-            Ok(None) => return Ok(Vec::new()),
-            Err(problem) => return Ok(vec![problem]),
+            Ok(None) => return Ok(None),
+            Err(problem) => return Ok(Some(vec![problem])),
         };
         // A commit that is asked for by its id may still be the one that the
         // tag of the source stands for.
@@ -79,7 +91,7 @@ impl RepoServer {
             let resolved: Vec<&str> = resolved.iter().map(String::as_str).collect();
             NamedTag::find(&refs, &resolved, &at.commit)
         };
-        self.inner.integrity(at, tag, policy).await
+        self.inner.integrity(at, tag, policy).await.map(Some)
     }
 
     /// Renders, unless that failed so often that the source is left alone.
@@ -113,7 +125,7 @@ impl RepoServer {
             let (inner, job) = (Arc::clone(&self.inner), Arc::clone(job));
             async move { inner.on_trees(job, Inner::render).await }.boxed()
         };
-        self.inner.flights.join((job.key, job.given()), start).await
+        self.inner.flights.join((job.key, job.given.clone()), start).await
     }
 }
 
@@ -121,7 +133,7 @@ impl Inner {
     /// The answer for commits whose trees are known, if there is one.
     fn remembered(&self, job: &Job) -> Option<Arc<Outcome>> {
         let roots = job.known_roots()?;
-        let outcome = self.cache.get(job.key, roots.main, &job.given(), &roots.refs)?;
+        let outcome = self.cache.get(job.key, roots.main, &job.given, &roots.refs)?;
         self.stats.count(|stats| stats.cache_hits += 1);
         Some(outcome)
     }
@@ -158,8 +170,9 @@ impl Inner {
         }
         let roots = trees.roots();
         // What others said may be another thing the next time, and what took too long may be quicker.
-        let may_pass = result.is_err() && (outside.was_asked() || outside.ran_out_of_time());
-        let mut outcome = Outcome::new(result, record, job.given(), roots.refs);
+        let may_pass = result.is_err()
+            && (outside.was_asked() || outside.ran_out_of_time() || trees.lfs_failed());
+        let mut outcome = Outcome::new(result, record, job.given.clone(), roots.refs);
         outcome.may_pass = may_pass;
         let outcome = Arc::new(outcome);
         if !may_pass {
@@ -176,18 +189,17 @@ impl Inner {
     fn unchanged(&self, job: &Job, trees: &Trees) -> Option<Arc<Outcome>> {
         let roots = trees.roots();
         self.recall(job.key);
-        if let Some(outcome) = self.cache.get(job.key, roots.main, &job.given(), &roots.refs) {
+        if let Some(outcome) = self.cache.get(job.key, roots.main, &job.given, &roots.refs) {
             self.stats.count(|stats| stats.cache_hits += 1);
             return Some(outcome);
         }
         let (old_root, outcome) = self.cache.newest(job.key)?;
-        if !outcome.was_given(&job.given()) {
+        if !outcome.was_given(&job.given) {
             return None;
         }
         let (Origin::Git(at), Some(opened)) = (&job.main, &trees.main.opened) else { return None };
-        if !self.reads_hold(&at.repository, opened, &outcome, old_root, roots.main)
-            || !trees.hold_all(&outcome.record.refs)
-        {
+        let changes = at.repository.changes(opened, old_root, roots.main)?;
+        if !moved::holds(&outcome, &changes) || !trees.hold_all(&outcome.record.refs) {
             return None;
         }
         self.stats.count(|stats| stats.unchanged_hits += 1);
@@ -195,7 +207,7 @@ impl Inner {
         let outcome = Arc::new(outcome.with_refs(roots.refs));
         self.cache.insert(job.key, roots.main, Arc::clone(&outcome));
         match &self.disk {
-            Some(disk) if same_refs => disk.moved(job.key, old_root, roots.main),
+            Some(disk) if same_refs => disk.moved(vec![(job.key, old_root)], roots.main),
             Some(disk) => disk.put(job.key, roots.main, &outcome),
             None => {}
         }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use api::ApplicationSource;
 use gix::ObjectId;
+use render::tree::Changes;
 use render::{RenderContext, RenderError};
 
 use crate::job::{Job, Origin, Trees};
@@ -117,18 +118,22 @@ impl RepoServer {
         let job = Job { brought: self.brought.clone(), ..job };
         let look = move |inner: &Arc<Inner>, job: &Job, trees: &Trees| {
             let (target, prefix) = (&job.source.target_revision, &job.source.tag_prefix);
-            let mut moved = Moved { commit: commit.clone(), ..Moved::default() };
-            let Some(opened) = &trees.main.opened else { return Ok(moved) };
-            for (key, app_name) in inner.followers.of(&repository, target, prefix) {
-                if inner.moves_on(key, &repository, opened, trees.main.root) {
-                    moved.untouched.insert(app_name);
-                } else {
-                    moved.touched.insert(app_name);
-                }
+            let commit = commit.clone();
+            let Some(opened) = &trees.main.opened else {
+                return Ok(Moved { commit, ..Moved::default() });
+            };
+            let mut move_on = MoveOn::to(trees.main.root, &repository, opened);
+            let followers = inner.followers.of(&repository, target, prefix);
+            let (untouched, touched): (Vec<_>, Vec<_>) =
+                followers.into_iter().partition(|(key, _)| inner.moves_on(*key, &mut move_on));
+            if let Some(disk) = &inner.disk {
+                disk.moved(move_on.moved, trees.main.root);
             }
+            let names = |those: Vec<(SourceKey, String)>| those.into_iter().map(|it| it.1);
+            let touched: BTreeSet<String> = names(touched).collect();
             // An Application of several sources is touched by one of them.
-            moved.untouched.retain(|it| !moved.touched.contains(it));
-            Ok::<_, RenderError>(moved)
+            let untouched = names(untouched).filter(|it| !touched.contains(it)).collect();
+            Ok::<_, RenderError>(Moved { commit, touched, untouched })
         };
         Arc::clone(&self.inner).on_trees(Arc::new(job), look).await
     }
@@ -151,42 +156,55 @@ impl RepoServer {
     }
 }
 
+/// The way of many sources to a new tree; most come from the same old one.
+struct MoveOn<'r> {
+    root: ObjectId,
+    repository: &'r Repository,
+    opened: &'r Opened,
+    /// Where the last old tree differs from the new one; `None` if it is gone.
+    changes: Option<(ObjectId, Option<Arc<Changes>>)>,
+    /// What counts for the new tree from now on, and for which it did.
+    moved: Vec<(SourceKey, ObjectId)>,
+}
+
+impl<'r> MoveOn<'r> {
+    fn to(root: ObjectId, repository: &'r Repository, opened: &'r Opened) -> Self {
+        Self { root, repository, opened, changes: None, moved: Vec::new() }
+    }
+
+    /// Where a tree differs from the new one.
+    fn changes(&mut self, old: ObjectId) -> Option<Arc<Changes>> {
+        match &self.changes {
+            Some((known, changes)) if *known == old => changes.clone(),
+            _ => {
+                let changes = self.repository.changes(self.opened, old, self.root);
+                self.changes.insert((old, changes)).1.clone()
+            }
+        }
+    }
+}
+
 impl Inner {
     /// Does what is remembered of a source count for a new tree? Then it does
     /// from now on.
-    fn moves_on(
-        &self,
-        key: SourceKey,
-        repository: &Repository,
-        opened: &Opened,
-        root: ObjectId,
-    ) -> bool {
+    fn moves_on(&self, key: SourceKey, move_on: &mut MoveOn<'_>) -> bool {
         let Some((old_root, outcome)) = self.cache.newest(key) else { return false };
-        if old_root == root {
+        if old_root == move_on.root {
             return true;
         }
         // It was told the commit, which is another one now.
-        if outcome.record.revision || !self.reads_hold(repository, opened, &outcome, old_root, root)
+        if outcome.record.revision
+            || !move_on.changes(old_root).is_some_and(|changes| holds(&outcome, &changes))
         {
             return false;
         }
-        self.cache.insert(key, root, outcome);
-        if let Some(disk) = &self.disk {
-            disk.moved(key, old_root, root);
-        }
+        self.cache.insert(key, move_on.root, outcome);
+        move_on.moved.push((key, old_root));
         true
     }
+}
 
-    /// Is nothing different in the new tree that was read of the old one?
-    pub(crate) fn reads_hold(
-        &self,
-        repository: &Repository,
-        opened: &Opened,
-        outcome: &Outcome,
-        old: ObjectId,
-        new: ObjectId,
-    ) -> bool {
-        let changes = repository.changes(opened, old, new);
-        changes.is_some_and(|changes| !outcome.record.reads.are_touched_by(&changes))
-    }
+/// Is nothing different in a new tree that was read of an old one?
+pub(crate) fn holds(outcome: &Outcome, changes: &Changes) -> bool {
+    !outcome.record.reads.are_touched_by(changes)
 }

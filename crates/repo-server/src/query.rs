@@ -69,6 +69,8 @@ pub struct Rendered {
     /// What speaks against where the commit comes from. Manifests with problems
     /// may be looked at, but not be deployed.
     pub problems: Vec<String>,
+    /// Was that looked for? It is where a rule is about the repository.
+    pub is_checked: bool,
     /// Was it rendered for this request, or one at the same time?
     pub(crate) is_new: bool,
     pub(crate) texts: Arc<Texts>,

@@ -132,6 +132,11 @@ impl Remote {
         self.book.logged_in(&self.url, trust, Purpose::Git, self.silence)
     }
 
+    /// Are its files that are pointers what they point to?
+    pub(crate) fn wants_lfs(&self) -> bool {
+        self.book.wants_lfs(&self.url)
+    }
+
     fn way(&self) -> Result<Way, FetchError> {
         let trust = self.trust()?;
         let ssh = if self.url.is_ssh() {

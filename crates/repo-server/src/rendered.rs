@@ -4,7 +4,9 @@
 //! A new tree whose differences to the old one touch nothing the render read
 //! has the same result; that is found out by comparing trees, not by rendering.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{Hash as _, Hasher};
 use std::sync::{Arc, Mutex};
 
 use api::ApplicationSource;
@@ -44,12 +46,22 @@ impl SourceKey {
         };
         let source = serde_json::to_vec(&source).expect("a source is plain data");
         let context = RenderContext { capabilities: Arc::default(), ..context.clone() };
-        let mut digest = Sha256::new();
-        for part in [repo.as_bytes(), &source, format!("{context:?}").as_bytes()] {
-            digest.update((part.len() as u64).to_le_bytes());
-            digest.update(part);
-        }
-        Self(digest.finalize().into())
+        let mut digest = Digesting(Sha256::new());
+        (repo, source, context).hash(&mut digest);
+        Self(digest.0.finalize().into())
+    }
+}
+
+/// What is hashed, digested: no two values run into each other.
+struct Digesting(Sha256);
+
+impl Hasher for Digesting {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        unreachable!("the digest itself is taken")
     }
 }
 
@@ -90,11 +102,11 @@ fn text_of(object: Object) -> Box<str> {
 /// What an outcome is on disk. What was given is there only as far as it was
 /// asked for: nothing more is compared, and nothing more leaves the process.
 #[derive(Serialize, Deserialize)]
-struct Stored {
-    manifests: Vec<Box<str>>,
+struct Stored<'o> {
+    manifests: Cow<'o, [Box<str>]>,
     source_type: Option<SourceType>,
-    record: Record,
-    revision: Option<[String; 3]>,
+    record: Cow<'o, Record>,
+    revision: Option<(String, [u8; 32], String)>,
     capabilities: Option<Arc<Capabilities>>,
     refs: BTreeMap<String, Vec<u8>>,
 }
@@ -103,7 +115,8 @@ struct Stored {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Given {
     pub(crate) revision: String,
-    pub(crate) repo_url: String,
+    /// A digest of it.
+    pub(crate) repo_url: [u8; 32],
     pub(crate) target_revision: String,
     pub(crate) refs: BTreeMap<String, CommitSha>,
     pub(crate) capabilities: Arc<Capabilities>,
@@ -155,27 +168,32 @@ impl Outcome {
         Self { result, record, may_pass, given: self.given.clone(), refs, bytes: self.bytes }
     }
 
-    /// For the disk; failures are not kept there.
-    pub(crate) fn to_bytes(&self) -> Option<Vec<u8>> {
+    /// Writes it for the disk behind what is in `out`; failures are not kept there.
+    pub(crate) fn write_to(&self, out: &mut Vec<u8>) -> Option<()> {
         let texts = self.result.as_ref().ok()?;
         let Given { revision, repo_url, target_revision, capabilities, .. } = &self.given;
-        let revision = [revision, repo_url, target_revision].map(Clone::clone);
+        let revision = || (revision.clone(), *repo_url, target_revision.clone());
         let refs = self.refs.iter().map(|(name, root)| (name.clone(), root.as_slice().to_vec()));
         let stored = Stored {
-            manifests: texts.manifests.clone(),
+            manifests: Cow::Borrowed(&texts.manifests),
             source_type: texts.source_type,
-            record: (*self.record).clone(),
-            revision: self.record.revision.then_some(revision),
+            record: Cow::Borrowed(&self.record),
+            revision: self.record.revision.then(revision),
             capabilities: self.record.capabilities.then(|| Arc::clone(capabilities)),
             refs: refs.collect(),
         };
-        serde_json::to_vec(&stored).ok()
+        serde_json::to_writer(out, &stored).ok()
+    }
+
+    /// What it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// What was on disk.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let stored: Stored = serde_json::from_slice(bytes).ok()?;
-        let [revision, repo_url, target_revision] = stored.revision.unwrap_or_default();
+        let stored: Stored<'_> = serde_json::from_slice(bytes).ok()?;
+        let (revision, repo_url, target_revision) = stored.revision.unwrap_or_default();
         let refs = stored.refs.into_iter();
         let refs = refs.map(|(name, root)| Some((name, ObjectId::try_from(&root[..]).ok()?)));
         let given = Given {
@@ -185,8 +203,8 @@ impl Outcome {
             refs: BTreeMap::new(),
             capabilities: stored.capabilities.unwrap_or_default(),
         };
-        let texts = Arc::new(Texts::new(stored.manifests, stored.source_type));
-        Some(Self::made(Ok(texts), stored.record, given, refs.collect::<Option<_>>()?))
+        let texts = Arc::new(Texts::new(stored.manifests.into_owned(), stored.source_type));
+        Some(Self::made(Ok(texts), stored.record.into_owned(), given, refs.collect::<Option<_>>()?))
     }
 
     /// Was it made from what is given now, as far as it asked?
@@ -286,11 +304,11 @@ impl RenderedCache {
 impl Source {
     /// An outcome shared by several trees counts once.
     fn bytes(&self) -> usize {
-        let mut outcomes: Vec<_> =
-            self.outcomes.iter().map(|(_, it)| (Arc::as_ptr(it), it.bytes)).collect();
-        outcomes.sort_unstable();
-        outcomes.dedup();
-        outcomes.iter().map(|(_, bytes)| bytes).sum()
+        let is_new = |(at, (_, outcome)): &(usize, &(ObjectId, Arc<Outcome>))| {
+            !self.outcomes[..*at].iter().any(|(_, earlier)| Arc::ptr_eq(earlier, outcome))
+        };
+        let counted = self.outcomes.iter().enumerate().filter(is_new);
+        counted.map(|(_, (_, outcome))| outcome.bytes).sum()
     }
 }
 
@@ -333,7 +351,7 @@ mod tests {
     fn given(digit: char) -> Given {
         Given {
             revision: digit.to_string(),
-            repo_url: String::new(),
+            repo_url: [0; 32],
             target_revision: String::new(),
             refs: BTreeMap::new(),
             capabilities: Arc::default(),

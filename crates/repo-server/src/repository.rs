@@ -9,6 +9,7 @@ use gix::ObjectId;
 use render::tree::Changes;
 
 use crate::blocking::Interrupted;
+use crate::fetch;
 use crate::flight::Flights;
 use crate::git_tree::{DecodedTrees, GitTree};
 use crate::listing::Listing;
@@ -26,8 +27,9 @@ pub(crate) struct Repository {
     pub(crate) store: Store,
     pub(crate) listing: Listing<RemoteRefs>,
     pub(crate) fetches: Flights<CommitSha, Result<(), FetchError>>,
-    /// The trees of commits seen, to answer from the cache without the disk.
-    roots: Mutex<HashMap<CommitSha, ObjectId>>,
+    /// The trees of commits seen, to answer from the cache without the disk, and
+    /// the store that they were last seen in.
+    roots: Mutex<HashMap<CommitSha, (ObjectId, u64)>>,
     decoded: Arc<DecodedTrees>,
     compared: Mutex<Option<Compared>>,
 }
@@ -55,15 +57,29 @@ impl Repository {
 
     /// The tree of a commit seen before.
     pub(crate) fn root(&self, commit: &CommitSha) -> Option<ObjectId> {
-        self.roots.lock().expect("nobody panics while looking up").get(commit).copied()
+        let roots = self.roots.lock().expect("nobody panics while looking up");
+        roots.get(commit).map(|(root, _)| *root)
     }
 
-    pub(crate) fn remember_root(&self, commit: &CommitSha, root: ObjectId) {
-        let mut roots = self.roots.lock().expect("nobody panics while looking up");
+    /// The tree of a commit that the store has; `None` when it has to be fetched.
+    pub(crate) fn root_in(
+        &self,
+        opened: &Opened,
+        commit: &CommitSha,
+    ) -> Result<Option<ObjectId>, FetchError> {
+        let roots = || self.roots.lock().expect("nobody panics while looking up");
+        if let Some((root, generation)) = roots().get(commit)
+            && *generation == opened.generation
+        {
+            return Ok(Some(*root));
+        }
+        let Some(root) = fetch::root_tree(&self.remote, opened, commit)? else { return Ok(None) };
+        let mut roots = roots();
         if roots.len() >= MAX_ROOTS {
             roots.clear();
         }
-        roots.insert(commit.clone(), root);
+        roots.insert(commit.clone(), (root, opened.generation));
+        Ok(Some(root))
     }
 
     pub(crate) fn tree(&self, opened: &Opened, root: ObjectId) -> GitTree {

@@ -94,6 +94,7 @@ pub fn of(address: &str, credentials: &RepoCredentials) -> Repository {
         proxy: credentials.proxy.clone(),
         no_proxy: credentials.no_proxy.clone(),
         depth: credentials.depth.into(),
+        enable_lfs: credentials.enable_lfs,
         ..of_identity(credentials.identity.as_ref())
     }
 }

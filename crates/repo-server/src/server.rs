@@ -15,6 +15,7 @@ use crate::disk::Disk;
 use crate::events::{Observer, RequestKind};
 use crate::flight::Flights;
 use crate::job::{At, Job, Origin};
+use crate::lfs::LfsContents;
 use crate::moved::Followers;
 use crate::packages::Packages;
 use crate::pause::Pauses;
@@ -61,6 +62,7 @@ pub(crate) struct Inner {
     pub(crate) charts: Charts,
     pub(crate) artifacts: Artifacts,
     pub(crate) packages: Packages,
+    pub(crate) lfs: LfsContents,
     pub(crate) cache: RenderedCache,
     pub(crate) disk: Option<Disk>,
     pub(crate) flights: Flights<(SourceKey, Given), Result<Arc<Outcome>, SourceError>>,
@@ -95,6 +97,7 @@ impl RepoServer {
             charts: Charts::default(),
             artifacts: Artifacts::default(),
             packages: Packages::default(),
+            lfs: LfsContents::default(),
             cache: RenderedCache::new(options.cache_budget),
             disk: Disk::open(&options.data_dir, options.disk_budget),
             flights: Flights::default(),

@@ -8,6 +8,7 @@
 
 mod certificate;
 mod files;
+mod integrity;
 mod manifests;
 mod metrics;
 mod port;
@@ -24,6 +25,7 @@ use wire::message::repo_server::{HealthCheckRequest, HealthCheckResponse, path};
 use wire::{Status, Table};
 
 pub use certificate::CertificateError;
+pub use integrity::problems;
 pub use questions::announcement;
 
 use crate::{Disposition, FetchError, Freshness, RepoServer, SourceError};

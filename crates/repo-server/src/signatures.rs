@@ -1,6 +1,7 @@
-//! OpenPGP signatures: who signed, and does it count?
+//! Signatures: who signed, and does it count?
 //!
-//! Pure: keys, texts and the time of day go in, a verdict comes out.
+//! Pure: keys, texts and the time of day go in, a verdict comes out. OpenPGP is
+//! here, ssh in [`ssh_signatures`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -10,6 +11,12 @@ use gix::ObjectId;
 use pgp::composed::{Deserializable as _, DetachedSignature, SignedPublicKey, SignedPublicSubKey};
 use pgp::packet::{Signature, SignatureType};
 use pgp::types::{Duration, KeyDetails, Tag, Timestamp, VerifyingKey};
+
+use crate::ssh_signatures::{self, SshKeys};
+
+/// How signatures begin that stand at the end of a tag.
+const BEGINNINGS: [&str; 3] =
+    ["-----BEGIN PGP SIGNATURE-----", "-----BEGIN PGP MESSAGE-----", ssh_signatures::BEGIN];
 
 /// Verdicts to remember; a long history is looked at again and again.
 const MAX_REMEMBERED: usize = 200_000;
@@ -40,7 +47,8 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A verdict and the 16 digits of the key it is about.
+/// A verdict and the key it is about: the 16 digits of its id, or the
+/// fingerprint of an ssh key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Signed {
     pub(crate) verdict: Verdict,
@@ -57,6 +65,7 @@ impl Signed {
 #[derive(Default)]
 pub(crate) struct Keyring {
     keys: Vec<SignedPublicKey>,
+    ssh: SshKeys,
     remembered: Mutex<HashMap<ObjectId, Remembered>>,
 }
 
@@ -67,7 +76,7 @@ struct Remembered {
 }
 
 impl Keyring {
-    /// Reads armoured keys; one that cannot be read is as good as none.
+    /// Reads armoured keys and those of ssh; one that cannot be read is as good as none.
     pub(crate) fn read(armoured: &BTreeMap<String, String>) -> Self {
         let mut keys = Vec::new();
         for text in armoured.values() {
@@ -75,7 +84,8 @@ impl Keyring {
                 keys.extend(found.filter_map(Result::ok));
             }
         }
-        Self { keys, remembered: Mutex::default() }
+        let ssh = SshKeys::read(armoured.values());
+        Self { keys, ssh, remembered: Mutex::default() }
     }
 
     /// Checks the signature of an object of git, once per object.
@@ -106,8 +116,11 @@ impl Keyring {
     /// Checks an armoured signature over a content; also until when the answer stands.
     pub(crate) fn check(&self, armoured: &[u8], content: &[u8], now: u32) -> (Signed, Option<u32>) {
         let answer = |verdict, key_id: &str| Signed { verdict, key_id: key_id.to_owned() };
+        if armoured.starts_with(ssh_signatures::BEGIN.as_bytes()) {
+            return (self.ssh.check(armoured, content), None);
+        }
         let Ok((signature, _)) = DetachedSignature::from_armor_single(armoured) else {
-            // Something else signed it, such as ssh.
+            // Something else signed it, such as X.509.
             return (answer(Verdict::MissingKey, ""), None);
         };
         let signature = signature.signature;
@@ -133,6 +146,18 @@ impl Keyring {
         };
         (answer(verdict, &issuer), None)
     }
+}
+
+/// The signature of a tag and what it is over: the last line that begins like
+/// one, and what follows, as git has it.
+pub(crate) fn split_tag(text: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let mut lines = text.split_inclusive(|byte| *byte == b'\n').rev();
+    let mut at = text.len();
+    lines.find(|line| {
+        at -= line.len();
+        BEGINNINGS.iter().any(|it| line.starts_with(it.as_bytes()))
+    })?;
+    Some((text[at..].to_vec(), text[..at].to_vec()))
 }
 
 /// The key that made a signature: a primary key, or one of its subkeys.
@@ -250,4 +275,25 @@ fn key_id(key: &impl KeyDetails) -> String {
 
 fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02X}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: Option<(&str, &str)>) {
+        let expect = expect.map(|(signature, content)| (signature.into(), content.into()));
+        assert_eq!(split_tag(text.as_bytes()), expect);
+    }
+
+    #[test]
+    fn the_last_beginning_of_a_tag_is_that_of_its_signature() {
+        let ssh = "-----BEGIN SSH SIGNATURE-----\nx\n-----END SSH SIGNATURE-----\n";
+        let pgp = "-----BEGIN PGP SIGNATURE-----\nx\n-----END PGP SIGNATURE-----\n";
+        check("tag v1\n\na release\n", None);
+        check(&format!("tag v1\n\na\n{ssh}"), Some((ssh, "tag v1\n\na\n")));
+        check(&format!("a\n{ssh}{pgp}"), Some((pgp, &format!("a\n{ssh}"))));
+        check("a\n -----BEGIN SSH SIGNATURE-----\n", None);
+    }
 }

@@ -74,6 +74,6 @@ pub(crate) fn private_file(content: &str) -> std::io::Result<NamedTempFile> {
     Ok(file)
 }
 
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

@@ -93,7 +93,7 @@ fn resolved(repo: &str, url: &str) -> String {
 
 /// See the module's comment.
 pub(crate) struct WithSubmodules {
-    pub(crate) main: GitTree,
+    pub(crate) main: Box<dyn Tree>,
     pub(crate) modules: BTreeMap<TreePath, Box<dyn Tree>>,
 }
 

@@ -2,6 +2,8 @@
 //! and that nobody else is disturbed.
 
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use api::ApplicationSource;
@@ -11,19 +13,37 @@ use tempfile::TempDir;
 use testkit::answering::Answering;
 use testkit::git::{Misbehaviour, Repo};
 
+/// A server that must write into its own folder and nowhere beside it.
 struct Server {
-    _data: TempDir,
+    around: TempDir,
     server: RepoServer,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        let names = |folder: &Path| -> Vec<String> {
+            let entries = std::fs::read_dir(folder).expect("a folder");
+            let names = entries.map(|it| it.expect("an entry").file_name());
+            let mut names: Vec<_> = names.map(|it| it.to_string_lossy().into_owned()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names(self.around.path()), ["data"]);
+        assert_eq!(names(&self.around.path().join("data")), ["git", "rendered.redb"]);
+    }
 }
 
 impl Server {
     fn with(change: impl FnOnce(&mut Options)) -> Self {
         repo_server::install_crypto_provider();
-        let data = tempfile::tempdir().expect("a temporary folder");
-        let mut options = Options::new(data.path());
+        let around = tempfile::tempdir().expect("a temporary folder");
+        let mut options = Options::new(around.path().join("data"));
         change(&mut options);
         let server = RepoServer::open(options).expect("a data directory");
-        Self { _data: data, server }
+        Self { around, server }
     }
 
     fn new() -> Self {
@@ -286,6 +306,51 @@ async fn a_file_that_does_not_fit_into_memory_is_refused_before_it_is_inflated()
         )
     );
     assert_eq!(Server::new().keys(&url, ".").await, "ConfigMap a");
+}
+
+#[tokio::test]
+async fn a_file_of_two_gigabytes_costs_neither_its_memory_nor_the_others() {
+    let repo = Repo::new();
+    repo.commit(&[("a.yaml", &config_map("a"))]);
+    repo.git(["config", "core.compression", "1"]);
+    // Two gigabytes of zeros, which git keeps in some megabytes.
+    let mut zeros = Command::new("head")
+        .args(["-c", "2147483648", "/dev/zero"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("head starts");
+    let output = Command::new("git")
+        .args(["hash-object", "-w", "--stdin"])
+        .current_dir(repo.path())
+        .stdin(zeros.stdout.take().expect("it is piped"))
+        .output()
+        .expect("git starts");
+    assert!(zeros.wait().is_ok_and(|it| it.success()) && output.status.success());
+    let id = String::from_utf8(output.stdout).expect("an id").trim().to_owned();
+    repo.branch("large");
+    repo.git(["update-index", "--add", "--cacheinfo", &format!("100644,{id},model.bin")]);
+    repo.git(["commit", "--quiet", "--message=a model"]);
+    let server = Server::with(|it| it.git.fetch_timeout = Duration::from_secs(600));
+    let url = repo.file_url();
+    let before = resident();
+    let (large, main) =
+        tokio::join!(server.keys_at(&url, ".", "large"), server.keys_at(&url, ".", "main"));
+    assert_eq!(
+        large,
+        format!(
+            "{url} has a file of more than 536870912 bytes in the commit or its history, which is not fetched; take it out or keep it outside of git"
+        )
+    );
+    assert_eq!(main, "ConfigMap a", "a branch without it is deployed");
+    let grown = resident().saturating_sub(before) >> 20;
+    assert!(grown < 512, "{grown} MiB");
+}
+
+/// The most that this process had in memory so far, where the system tells.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|it| it.strip_prefix("VmHWM:")).unwrap_or_default();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0) << 10
 }
 
 #[tokio::test]

@@ -29,6 +29,10 @@ struct World {
 
 impl World {
     fn new(config: &str) -> Self {
+        Self::within(config, Duration::from_secs(60))
+    }
+
+    fn within(config: &str, render_timeout: Duration) -> Self {
         repo_server::install_crypto_provider();
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path();
@@ -43,7 +47,7 @@ impl World {
                 ask_pass_socket: path.join("ask-pass"),
                 use_generate_paths: true,
             },
-            render_timeout: Duration::from_secs(60),
+            render_timeout,
             ..Options::new(path.join("data"))
         };
         let server = RepoServer::open(options).expect("a data directory");
@@ -253,4 +257,38 @@ async fn what_a_plugin_complains_of_reaches_the_user() {
         "{cause}"
     );
     assert!(world.folder.path().join("angry.sock").exists());
+}
+
+#[tokio::test]
+async fn a_plugin_that_never_ends_or_prints_without_end_is_told_and_disturbs_nobody() {
+    let plugin = |generate: &str| {
+        format!(
+            "kind: ConfigManagementPlugin\nmetadata: {{name: wild}}\nspec: {{generate: {{command: [sh, -c, '{generate}']}}}}\n"
+        )
+    };
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+    for (generate, seconds, problem) in [
+        // Parent and child wait for each other.
+        ("sleep 600 & wait", 4, "signal: terminated: the deadline passed"),
+        ("yes", 60, "it printed more than 104857600 bytes"),
+    ] {
+        let world = World::within(&plugin(generate), Duration::from_secs(seconds));
+        let commit = world.repo.commit(&[("app/note.txt", "one"), ("plain/map.yaml", map)]);
+        let (wild, plain) = tokio::join!(
+            world.render(r#"{"path": "app", "plugin": {"name": "wild"}}"#),
+            world.render(r#"{"path": "plain", "directory": {}}"#)
+        );
+        assert_eq!(plain.expect("manifests").manifests().len(), 1, "{generate}");
+        let error = wild.map(drop).expect_err("a failure");
+        let cause = std::error::Error::source(&error).expect("a cause");
+        assert_eq!(
+            format!("{error}: {cause}"),
+            format!(
+                "could not render app of {} at {commit}: app: error generating manifests in cmp wild: error generating manifests: `sh -c {generate}` failed {problem}",
+                world.repo.file_url()
+            )
+        );
+        let work = world.folder.path().join("work");
+        assert_eq!(std::fs::read_dir(work).expect("a folder").count(), 0, "nothing is left");
+    }
 }

@@ -1,5 +1,5 @@
-//! Commits and tags signed by the real gpg, and what the rules of a project
-//! make of them.
+//! Commits and tags signed by the real gpg and with keys of the real ssh-keygen,
+//! and what the rules of a project make of them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -96,12 +96,17 @@ struct World {
 impl World {
     /// A repository whose commits are signed by `key`, once signing is asked for.
     fn new(gpg: &Gpg, key: &str) -> Self {
+        Self::with([("gpg.program", &gpg.program()), ("user.signingkey", key)])
+    }
+
+    fn with(settings: [(&str, &str); 2]) -> Self {
         repo_server::install_crypto_provider();
         let data = tempfile::tempdir().expect("a temporary folder");
         let server = RepoServer::open(Options::new(data.path())).expect("a data directory");
         let repo = Repo::new();
-        repo.git(["config", "gpg.program", &gpg.program()]);
-        repo.git(["config", "user.signingkey", key]);
+        for (name, value) in settings {
+            repo.git(["config", name, value]);
+        }
         Self { _data: data, server, repo, depth: 0 }
     }
 
@@ -258,4 +263,120 @@ async fn an_expired_key_does_not_count() {
     world.know(&[gpg.exported(&key)]);
     let said = world.problems("main", "head", &[&key]).await;
     assert!(said[0].contains(": signed with expired key (key_id="), "{said:?}");
+}
+
+/// A pair of keys in a folder of its own.
+struct SshKey {
+    folder: tempfile::TempDir,
+}
+
+impl SshKey {
+    #[expect(clippy::print_stdout, reason = "a missing program is a notice, not a failure")]
+    fn new(kind: &str) -> Option<Self> {
+        let key = Self { folder: tempfile::tempdir().expect("a temporary folder") };
+        let mut command = Command::new("ssh-keygen");
+        command.args(["-q", "-N", "", "-C", "someone", "-t"]).args(kind.split(' '));
+        let made = command.arg("-f").arg(key.file()).status();
+        if made.is_err() {
+            assert!(std::env::var_os("CI").is_none(), "no ssh-keygen");
+            println!("NOTICE: no ssh-keygen here, nothing checked; install openssh-client");
+            return None;
+        }
+        assert!(made.is_ok_and(|it| it.success()), "a key of {kind}");
+        Some(key)
+    }
+
+    fn file(&self) -> String {
+        format!("{}/key", self.folder.path().display())
+    }
+
+    fn public(&self) -> String {
+        fs::read_to_string(format!("{}.pub", self.file())).expect("the public key")
+    }
+
+    /// As ssh-keygen shows it.
+    fn fingerprint(&self) -> String {
+        let mut command = Command::new("ssh-keygen");
+        let shown = command.args(["-l", "-f", &self.file()]).output().expect("it starts").stdout;
+        let shown = String::from_utf8(shown).expect("UTF-8");
+        shown.split(' ').nth(1).expect("a fingerprint").to_owned()
+    }
+
+    fn world(&self) -> World {
+        World::with([("gpg.format", "ssh"), ("user.signingkey", &self.file())])
+    }
+}
+
+fn told(what: &str, by: &str, problem: &str, key: &str) -> Vec<String> {
+    vec![format!("GIT/GPG: Failed verifying revision {what} by '{by}': {problem} (key_id={key})")]
+}
+
+#[tokio::test]
+async fn a_key_of_ssh_counts_if_it_is_known_and_listed() {
+    for kind in ["ed25519", "ecdsa -b 256", "ecdsa -b 384", "rsa -b 2048"] {
+        let Some(key) = SshKey::new(kind) else { return };
+        let (world, fingerprint) = (key.world(), key.fingerprint());
+        world.sign_from_now_on();
+        let commit = world.repo.commit(&[("app/map.yaml", MAP)]);
+        let author = "A U Thor <author@example.com>";
+        let said = world.problems("main", "head", &[&fingerprint]).await;
+        let unknown = told(&commit, author, "signed with key not in keyring", &fingerprint);
+        assert_eq!(said, unknown, "{kind}");
+        world.know(&[key.public()]);
+        let said = world.problems("main", "head", &[&fingerprint]).await;
+        assert_eq!(said, Vec::<String>::new(), "{kind}");
+        assert_eq!(world.problems("main", "strict", &[&fingerprint]).await, Vec::<String>::new());
+        let said = world.problems("main", "head", &[&fingerprint.to_lowercase()]).await;
+        assert_eq!(said, told(&commit, author, "signed with unallowed key", &fingerprint));
+    }
+}
+
+#[tokio::test]
+async fn a_tag_may_be_signed_with_ssh_and_a_history_sealed() {
+    let Some(key) = SshKey::new("ed25519") else { return };
+    let (world, fingerprint) = (key.world(), key.fingerprint());
+    let old = world.repo.commit(&[("app/map.yaml", MAP)]);
+    world.repo.git(["tag", "--sign", "--message=one\n\n-----BEGIN SOMETHING", "v1.0.0"]);
+    world.know(&[key.public()]);
+    assert_eq!(world.problems("v1.0.0", "head", &[&fingerprint]).await, Vec::<String>::new());
+    let author = "A U Thor <author@example.com>";
+    let said = world.problems("v1.0.0", "strict", &[&fingerprint]).await;
+    assert_eq!(said, told(&old, author, "unsigned", ""), "the history counts too");
+    world.sign_from_now_on();
+    world.repo.git(["commit", "--allow-empty", "--message=seal\n\nArgocd-gpg-seal: looked at"]);
+    assert_eq!(world.problems("main", "strict", &[&fingerprint]).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_commit_that_was_changed_or_signed_for_another_purpose_does_not_count() {
+    let Some(key) = SshKey::new("ed25519") else { return };
+    let (world, fingerprint) = (key.world(), key.fingerprint());
+    world.sign_from_now_on();
+    let signed = world.repo.commit(&[("app/map.yaml", MAP)]);
+    world.know(&[key.public()]);
+    let raw = world.repo.git(["cat-file", "commit", &signed]);
+    let commit = |name: &str, text: &str| {
+        fs::write(world.repo.path().join("raw"), text).expect("a file");
+        let id = world.repo.git(["hash-object", "-t", "commit", "-w", "raw"]);
+        world.repo.git(["branch", name, &id]);
+        id
+    };
+    let changed = commit("changed", &format!("{raw}\nmore\n"));
+    // What git would have signed, signed as a file.
+    let (head, message) = raw.split_once("\n\n").expect("a message");
+    let head: Vec<&str> = head.lines().take_while(|it| !it.starts_with("gpgsig")).collect();
+    let content = format!("{}\n\n{message}\n", head.join("\n"));
+    let file = key.folder.path().join("content");
+    fs::write(&file, &content).expect("a file");
+    let mut sign = Command::new("ssh-keygen");
+    let made = sign.args(["-q", "-Y", "sign", "-n", "file", "-f", &key.file()]).arg(&file).status();
+    assert!(made.expect("it starts").success());
+    let signature = fs::read_to_string(file.with_extension("sig")).expect("a signature");
+    let signature = signature.trim_end().replace('\n', "\n ");
+    let other = commit("other", &format!("{}\ngpgsig {signature}\n\n{message}\n", head.join("\n")));
+    let author = "A U Thor <author@example.com>";
+    for (branch, id) in [("changed", changed), ("other", other)] {
+        let said = world.problems(branch, "head", &[&fingerprint]).await;
+        assert_eq!(said, told(&id, author, "bad signature", &fingerprint), "{branch}");
+    }
 }

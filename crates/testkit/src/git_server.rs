@@ -1,5 +1,6 @@
 //! `git http-backend` behind a small HTTP server, with or without TLS, that
-//! counts requests and misbehaves when it is told to.
+//! counts requests and misbehaves when it is told to; and the small LFS server
+//! of [`lfs`] beside it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -12,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 
 use crate::git::git_command;
+use crate::lfs;
 use crate::tls::{Acceptor, Tls};
 
 /// One request that reached the server.
@@ -71,6 +73,8 @@ struct Shared {
     authorization: Mutex<String>,
     /// Where requests are sent on to, by how their paths begin.
     redirect: Mutex<Option<(String, String)>>,
+    /// Where contents of LFS are said to be.
+    downloads: Mutex<String>,
 }
 
 impl HttpServer {
@@ -86,6 +90,7 @@ impl HttpServer {
             misbehaviour: Mutex::default(),
             authorization: Mutex::default(),
             redirect: Mutex::default(),
+            downloads: Mutex::default(),
         });
         let own = Arc::clone(&shared);
         thread::spawn(move || {
@@ -99,7 +104,15 @@ impl HttpServer {
                 thread::spawn(move || drop(shared.serve(connection)));
             }
         });
-        Self { address, is_https: tls.is_some(), shared }
+        let server = Self { address, is_https: tls.is_some(), shared };
+        server.keep_lfs_at(&server.url());
+        server
+    }
+
+    /// From now on, says that contents of LFS are in the repository at this
+    /// address. At first that is the server's own.
+    pub fn keep_lfs_at(&self, repository: &str) {
+        repository.clone_into(&mut lock(&self.shared.downloads));
     }
 
     /// The server's address, without a slash at the end.
@@ -245,6 +258,10 @@ impl Shared {
             }
             _ => match moved {
                 Some(location) => head("302 Found", &format!("Location: {location}\r\n")),
+                None if request.target.contains("/info/lfs/") => {
+                    let downloads = lock(&self.downloads).clone();
+                    lfs::answer(&self.root.join(".git"), &downloads, request)
+                }
                 None => self.ask_git(request, headers)?,
             },
         }))

@@ -4,6 +4,7 @@
 pub mod answering;
 pub mod archive;
 pub mod cases;
+pub mod clock;
 pub mod files;
 pub mod gate;
 pub mod git;
@@ -11,6 +12,7 @@ mod git_server;
 pub mod http_proxy;
 pub mod issuers;
 pub mod kustomize;
+mod lfs;
 pub mod oidc;
 pub mod proxy;
 pub mod redis;

@@ -1,5 +1,6 @@
 //! A path inside a tree: relative, clean, never above the root.
 
+use std::borrow::Borrow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -96,10 +97,13 @@ impl TreePath {
 
     /// `a`, `a/b`, `a/b/c` for `a/b/c`.
     pub fn prefixes(&self) -> impl Iterator<Item = Self> {
-        self.0.match_indices('/').map(|(end, _)| end).chain([self.0.len()]).filter_map(|end| {
-            let prefix = &self.0[..end];
-            (!prefix.is_empty()).then(|| Self(prefix.to_owned()))
-        })
+        self.prefix_texts().map(|prefix| Self(prefix.to_owned()))
+    }
+
+    /// The same as texts.
+    pub(crate) fn prefix_texts(&self) -> impl Iterator<Item = &str> {
+        let ends = self.0.match_indices('/').map(|(end, _)| end).chain([self.0.len()]);
+        ends.map(|end| &self.0[..end]).filter(|prefix| !prefix.is_empty())
     }
 
     /// This path as seen from the directory `above`; `None` when it is not below it.
@@ -119,6 +123,13 @@ impl TreePath {
     #[must_use]
     pub fn join(&self, rest: &Self) -> Self {
         if rest.is_root() { self.clone() } else { self.child(&rest.0) }
+    }
+}
+
+/// A path is found by its text.
+impl Borrow<str> for TreePath {
+    fn borrow(&self) -> &str {
+        &self.0
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -84,9 +85,16 @@ impl Reads {
     /// Would a commit with these changes answer any of the questions differently?
     #[must_use]
     pub fn are_touched_by(&self, changes: &Changes) -> bool {
-        !changes.is_empty()
-            && (self.entries.keys().any(|path| changes.touch_entry(path))
-                || self.listings.keys().any(|path| changes.touch_listing(path)))
+        if changes.listings.len() + changes.entries.len() > self.len() {
+            return self.entries.keys().any(|path| changes.touch_entry(path))
+                || self.listings.keys().any(|path| changes.touch_listing(path));
+        }
+        // Mostly little changed, and that is quickly looked up here.
+        changes.listings.iter().any(|path| self.listings.contains_key(path))
+            || changes.entries.iter().any(|path| {
+                let below = format!("{}/", path.as_str());
+                asked(&self.entries, path, &below) || asked(&self.listings, path, &below)
+            })
     }
 
     /// Asks everything again: does `tree` give the same answers?
@@ -118,6 +126,16 @@ impl Reads {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// Was something asked about a path, or anything below it?
+fn asked<T>(answers: &BTreeMap<TreePath, T>, path: &TreePath, below: &str) -> bool {
+    let from = (Bound::Included(below), Bound::Unbounded);
+    answers.contains_key(path)
+        || answers
+            .range::<str, _>(from)
+            .next()
+            .is_some_and(|(it, _)| it.as_str().starts_with(below))
 }
 
 /// A digest of the names and kinds in a directory, and not of their contents.
@@ -156,7 +174,7 @@ impl Changes {
     }
 
     fn touch_entry(&self, path: &TreePath) -> bool {
-        path.prefixes().any(|prefix| self.entries.contains(&prefix))
+        path.prefix_texts().any(|prefix| self.entries.contains(prefix))
     }
 
     fn touch_listing(&self, path: &TreePath) -> bool {
@@ -209,11 +227,14 @@ mod tests {
         check_holds(&MemoryTree::new(), false);
     }
 
+    /// The same answer is expected for few changes and among many others.
     #[track_caller]
     fn check_touched(entries: &[&str], listings: &[&str], expect: bool) {
         let paths = |texts: &[&str]| texts.iter().map(|it| path(it)).collect();
-        let changes = Changes { entries: paths(entries), listings: paths(listings) };
+        let mut changes = Changes { entries: paths(entries), listings: paths(listings) };
         assert_eq!(reads().are_touched_by(&changes), expect);
+        changes.entries.extend((0..100).map(|number| path(&format!("other/{number}"))));
+        assert_eq!(reads().are_touched_by(&changes), expect, "among many");
     }
 
     #[test]
@@ -226,5 +247,7 @@ mod tests {
         check_touched(&["web/Chart.yaml"], &[], true);
         check_touched(&[], &["web"], true);
         check_touched(&["web-2"], &["."], false);
+        check_touched(&["we"], &["web/a.yaml"], false);
+        check_touched(&["web/a.yaml/below"], &[], false);
     }
 }

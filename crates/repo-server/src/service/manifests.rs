@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use api::{SourceIntegrityCheckResult, SourceIntegrityCheckResultItem};
 use render::SourceType;
 use wire::Status;
 use wire::message::repo_server::{
@@ -11,7 +10,7 @@ use wire::message::repo_server::{
 use wire::message::repository::{ManifestResponse, Repository};
 
 use super::shared::{Keyed, Shared};
-use super::{Call, not_fetched, refused, request};
+use super::{Call, integrity, not_fetched, refused, request};
 use crate::{Brought, Freshness, ManifestQuery, Rendered, RepoServer, TargetRevision};
 
 /// `GenerateManifest`.
@@ -22,7 +21,6 @@ pub(super) async fn generate(
     let _pending = call.service.metrics.pending(&asked_repo(&asked));
     let freshness = call.freshness(asked.no_revision_cache);
     let query = request::query(&asked, freshness, &call.service.options)?;
-    let asks_for_proof = query.integrity.is_some();
     let server = call.service.server.with(brought_by(&asked));
     let shared = shared(&call, &server, &asked, &query).await;
     if let Some((shared, key)) = &shared
@@ -33,7 +31,7 @@ pub(super) async fn generate(
         return Ok(answer);
     }
     let rendered = server.manifests(query).await.map_err(|error| refused(&error))?;
-    let answer = response(&asked, &rendered, asks_for_proof);
+    let answer = response(&asked, &rendered);
     if let Some((shared, key)) = &shared
         && rendered.is_new
     {
@@ -67,22 +65,13 @@ fn asked_repo(asked: &ManifestRequest) -> String {
 }
 
 /// What was rendered, as Argo CD tells it.
-fn response(
-    asked: &ManifestRequest,
-    rendered: &Rendered,
-    asks_for_proof: bool,
-) -> ManifestResponse {
-    let check = SourceIntegrityCheckResultItem {
-        name: "GIT/GPG".to_owned(),
-        problems: rendered.problems.clone(),
-    };
+fn response(asked: &ManifestRequest, rendered: &Rendered) -> ManifestResponse {
     ManifestResponse {
         manifests: rendered.manifests().map(str::to_owned).collect(),
         namespace: asked.namespace.clone(),
         revision: rendered.commit.clone(),
         source_type: rendered.source_type().map_or("", SourceType::as_str).to_owned(),
-        source_integrity_result: asks_for_proof
-            .then(|| SourceIntegrityCheckResult { checks: vec![check] }),
+        source_integrity_result: rendered.is_checked.then(|| integrity::result(&rendered.problems)),
         ..ManifestResponse::default()
     }
 }

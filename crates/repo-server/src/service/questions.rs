@@ -15,7 +15,7 @@ use wire::message::repository::{
     ParameterAnnouncement, PluginAppSpec, Refs, RepoAppDetailsResponse, Repository,
 };
 
-use super::{Call, not_fetched, refused, request};
+use super::{Call, integrity, not_fetched, refused, request};
 use crate::{Freshness, ManifestQuery, RepoServer, RepoUrl, TargetRevision};
 
 impl Call {
@@ -206,7 +206,18 @@ pub(super) async fn revision_metadata(
     let revision = TargetRevision(asked.revision);
     let known = server.revision_metadata(&url, &revision).await;
     let known = known.map_err(|error| refused(&error))?;
+    let checks_signatures = call.service.options.checks_signatures;
+    let checked = match asked.source_integrity.filter(|_| checks_signatures) {
+        None => None,
+        Some(integrity) => {
+            let commit = TargetRevision(known.commit.as_str().to_owned());
+            let problems =
+                server.problems_of(&url, &commit, &integrity, call.freshness(false)).await;
+            problems.map_err(|error| not_fetched(&error))?
+        }
+    };
     Ok(RevisionMetadata {
+        source_integrity_result: checked.map(|it| integrity::result(&it)),
         author: known.author,
         date: Time::from_unix(known.date),
         tags: known.tags,

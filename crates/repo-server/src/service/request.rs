@@ -53,6 +53,7 @@ pub(super) fn credentials(repo: &Repository) -> RepoCredentials {
         no_proxy: repo.no_proxy.clone(),
         identity: identity(repo),
         depth: u32::try_from(repo.depth).unwrap_or(0),
+        enable_lfs: repo.enable_lfs,
     }
 }
 
