@@ -4,8 +4,8 @@
 //! What the service is told about both stands in headers that no client can set.
 
 use std::convert::Infallible;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use ::settings::extensions::{Backend, Extension, Service};
 use api::Application;
@@ -16,12 +16,13 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Limited, StreamBody};
 use rbac::{action, resource};
-use wire::HttpBody;
+use wire::{HttpBody, Status};
 
 use crate::address::Address;
 use crate::caller::token_of;
 use crate::methods::Call;
 use crate::names::{is_label, is_subdomain};
+use crate::patience::Patient;
 use crate::port::{Port, plain};
 use crate::sso::dex::passing;
 use crate::store::APPLICATIONS;
@@ -96,8 +97,11 @@ async fn passed(port: &Port, request: Request<HttpBody>) -> Result<Response<Http
     let target = format!("{}{rest}{query}", address.origin);
     let (parts, body) = request.into_parts();
     let headers = headers(&call, &app, service, &parts);
-    let body = Limited::new(pin!(body), BODY_LIMIT).collect().await;
-    let Ok(body) = body else { return no(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large") };
+    let body = Limited::new(Patient::with(body), BODY_LIMIT).collect().await;
+    let body = body.map_err(|error| match error.downcast_ref::<Status>() {
+        Some(slow) => (StatusCode::REQUEST_TIMEOUT, slow.message().to_owned()),
+        None => (StatusCode::PAYLOAD_TOO_LARGE, "the body is too large".to_owned()),
+    })?;
     let user = call.caller.as_ref().map(|it| it.name.clone()).unwrap_or_default();
     tracing::info!(user, extension = name, app = app.metadata.name, path = rest, "passes on");
     let unreachable = |error: reqwest::Error| {
@@ -108,8 +112,11 @@ async fn passed(port: &Port, request: Request<HttpBody>) -> Result<Response<Http
     };
     let client = port.extensions().client(extension).map_err(unreachable)?;
     let asked = client.request(parts.method, target).headers(headers).body(body.to_bytes());
-    let answer = asked.send().await.map_err(unreachable)?;
-    Ok(as_it_comes(answer))
+    let begun = Instant::now();
+    let answer = asked.send().await.map_err(unreachable);
+    let status = answer.as_ref().map_or_else(|(status, _)| *status, reqwest::Response::status);
+    call.server.metrics.extension(&name, status, begun.elapsed());
+    Ok(as_it_comes(answer?))
 }
 
 fn as_it_comes(answer: reqwest::Response) -> Response<HttpBody> {

@@ -1,20 +1,41 @@
 //! Counts of what is asked, for port 8083. Names and labels are those of Argo CD's API server.
 
+use std::time::Duration;
+
+use http::StatusCode;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use wire::Code;
 
 /// See the module's comment.
-#[derive(Default)]
 pub(crate) struct Metrics {
     started: Family<Method, Counter>,
     handled: Family<Outcome, Counter>,
     logins: Family<Login, Counter>,
     webhooks: Family<Login, Counter>,
+    extensions: Family<Passed, Counter>,
+    extension_times: Family<Extension, Histogram, fn() -> Histogram>,
 }
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            started: Family::default(),
+            handled: Family::default(),
+            logins: Family::default(),
+            webhooks: Family::default(),
+            extensions: Family::default(),
+            extension_times: Family::new_with_constructor(|| Histogram::new(EXTENSION_SECONDS)),
+        }
+    }
+}
+
+/// As Argo CD's.
+const EXTENSION_SECONDS: [f64; 7] = [0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Method {
@@ -37,6 +58,17 @@ struct Login {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Extension {
+    extension: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Passed {
+    extension: String,
+    status: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Version {
     version: String,
 }
@@ -53,6 +85,11 @@ impl Metrics {
         registry.register("argocd_login_request", help, metrics.logins.clone());
         let help = "webhooks, by whether they were understood";
         registry.register("argocd_webhook_requests", help, metrics.webhooks.clone());
+        let help = "requests that were passed on to extensions, by how they answered";
+        registry.register("argocd_proxy_extension_request", help, metrics.extensions.clone());
+        let help = "seconds until an extension began to answer";
+        let times = metrics.extension_times.clone();
+        registry.register("argocd_proxy_extension_request_duration_seconds", help, times);
         let info: Family<Version, Gauge> = Family::default();
         info.get_or_create(&Version { version: crate::version::VERSION.to_owned() }).set(1);
         registry.register("argocd_info", "the version that runs", info);
@@ -75,6 +112,14 @@ impl Metrics {
     pub(crate) fn login(&self, is_good: bool) {
         let status = if is_good { "success" } else { "failure" };
         self.logins.get_or_create(&Login { status }).inc();
+    }
+
+    /// `name` is one of the settings: what clients make up is not counted.
+    pub(crate) fn extension(&self, name: &str, status: StatusCode, took: Duration) {
+        let extension = name.to_owned();
+        let labels = Passed { extension: extension.clone(), status: status.as_u16() };
+        self.extensions.get_or_create(&labels).inc();
+        self.extension_times.get_or_create(&Extension { extension }).observe(took.as_secs_f64());
     }
 
     pub(crate) fn webhook(&self, is_good: bool) {
@@ -108,12 +153,16 @@ mod tests {
         metrics.started("/application.ApplicationService/Watch");
         metrics.handled("/version.VersionService/Version", Code::Ok);
         metrics.login(false);
+        metrics.extension("costs", StatusCode::BAD_GATEWAY, Duration::from_millis(200));
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).expect("text");
         for line in [
             r#"grpc_server_started_total{grpc_type="server_stream",grpc_service="application.ApplicationService",grpc_method="Watch"} 1"#,
             r#"grpc_server_handled_total{grpc_type="unary",grpc_service="version.VersionService",grpc_method="Version",grpc_code="OK"} 1"#,
             r#"argocd_login_request_total{status="failure"} 1"#,
+            r#"argocd_proxy_extension_request_total{extension="costs",status="502"} 1"#,
+            r#"argocd_proxy_extension_request_duration_seconds_bucket{le="0.25",extension="costs"} 1"#,
+            r#"argocd_proxy_extension_request_duration_seconds_count{extension="costs"} 1"#,
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }

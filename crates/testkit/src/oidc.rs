@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use base64::Engine as _;
@@ -31,10 +31,21 @@ pub struct Provider {
 
 struct State {
     issuer: String,
+    /// Where another stands before it.
+    place: OnceLock<Place>,
     key: Mutex<EcdsaKeyPair>,
     user: Mutex<Value>,
     codes: Mutex<BTreeMap<String, Login>>,
     is_closed: Mutex<bool>,
+}
+
+/// How a provider behind another is known.
+struct Place {
+    issuer: String,
+    /// What its paths begin with.
+    path: String,
+    client: String,
+    secret: String,
 }
 
 struct Login {
@@ -61,6 +72,7 @@ impl Provider {
             user: Mutex::new(
                 json!({"sub": "ann", "email": "ann@example.org", "groups": ["sales"]}),
             ),
+            place: OnceLock::new(),
             codes: Mutex::default(),
             is_closed: Mutex::new(false),
         });
@@ -79,10 +91,24 @@ impl Provider {
         Self { state, address }
     }
 
-    /// Its address.
+    /// How it calls itself.
     #[must_use]
     pub fn issuer(&self) -> &str {
-        &self.state.issuer
+        self.state.issuer()
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Stands behind another from now on, as Dex does: it is called `origin` and `path`, answers
+    /// below that path, and knows one client.
+    pub fn stand_behind(&self, origin: &str, path: &str, client: &str, secret: &str) {
+        let issuer = format!("{origin}{path}");
+        let (path, client, secret) = (path.to_owned(), client.to_owned(), secret.to_owned());
+        drop(self.state.place.set(Place { issuer, path, client, secret }));
     }
 
     /// What it says about its user from now on.
@@ -111,9 +137,18 @@ impl Drop for Provider {
 }
 
 impl State {
+    fn issuer(&self) -> &str {
+        self.place.get().map_or(&self.issuer, |it| &it.issuer)
+    }
+
+    fn client(&self) -> (&str, &str) {
+        self.place.get().map_or((CLIENT, SECRET), |it| (&it.client, &it.secret))
+    }
+
     fn answer(&self, mut stream: TcpStream) {
         let Some(asked) = read(&mut stream) else { return };
-        let (status, extra, body) = match asked.path.as_str() {
+        let before = self.place.get().map_or("", |it| &it.path);
+        let (status, extra, body) = match asked.path.strip_prefix(before).unwrap_or_default() {
             "/.well-known/openid-configuration" => self.doors(),
             "/keys" => self.keys(),
             "/authorize" => self.authorize(&asked),
@@ -131,7 +166,7 @@ impl State {
     }
 
     fn doors(&self) -> (u16, String, Value) {
-        let issuer = &self.issuer;
+        let issuer = self.issuer();
         let doors = json!({
             "issuer": issuer,
             "authorization_endpoint": format!("{issuer}/authorize"),
@@ -156,7 +191,7 @@ impl State {
     /// The user agrees at once.
     fn authorize(&self, asked: &Asked) -> (u16, String, Value) {
         let field = |name: &str| asked.query.get(name).cloned().unwrap_or_default();
-        let is_proper = field("client_id") == CLIENT
+        let is_proper = field("client_id") == self.client().0
             && field("response_type") == "code"
             && field("scope").split(' ').any(|it| it == "openid")
             && !field("state").is_empty();
@@ -174,7 +209,7 @@ impl State {
     fn token(&self, asked: &Asked) -> (u16, String, Value) {
         let refuse = |why: &str| (400, String::new(), json!({ "error": why }));
         let field = |name: &str| asked.body.get(name).map(String::as_str).unwrap_or_default();
-        if !is_client(asked) {
+        if !self.is_client(asked) {
             return (401, String::new(), json!({"error": "invalid_client"}));
         }
         match field("grant_type") {
@@ -194,8 +229,8 @@ impl State {
             _ => return refuse("unsupported_grant_type"),
         }
         let mut claims = locked(&self.user).clone();
-        claims["iss"] = self.issuer.clone().into();
-        claims["aud"] = CLIENT.into();
+        claims["iss"] = self.issuer().into();
+        claims["aud"] = self.client().0.into();
         claims["jti"] = random().into();
         if claims["exp"].is_null() {
             claims["exp"] = 4_000_000_000_u64.into();
@@ -213,6 +248,19 @@ impl State {
         (200, String::new(), json!({"sub": sub, "groups": ["from-user-info"]}))
     }
 
+    fn is_client(&self, asked: &Asked) -> bool {
+        let (own_id, own_secret) = self.client();
+        let basic = asked.headers.get("authorization").and_then(|it| it.strip_prefix("Basic "));
+        let basic = basic.and_then(|it| String::from_utf8(STANDARD.decode(it).ok()?).ok());
+        if let Some((id, secret)) = basic.as_deref().and_then(|it| it.split_once(':')) {
+            return unescaped(id) == own_id && unescaped(secret) == own_secret;
+        }
+        // Who shows a proof key needs no secret.
+        let field = |name: &str| asked.body.get(name).map(String::as_str).unwrap_or_default();
+        field("client_id") == own_id
+            && (field("client_secret") == own_secret || !field("code_verifier").is_empty())
+    }
+
     fn signed(&self, claims: &Value) -> String {
         let key = locked(&self.key);
         let header = json!({"alg": "ES256", "kid": key_id(key.public_key().as_ref())});
@@ -221,18 +269,6 @@ impl State {
         let signature = key.sign(&SystemRandom::new(), signed.as_bytes()).expect("a signature");
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
     }
-}
-
-fn is_client(asked: &Asked) -> bool {
-    let basic = asked.headers.get("authorization").and_then(|it| it.strip_prefix("Basic "));
-    let basic = basic.and_then(|it| String::from_utf8(STANDARD.decode(it).ok()?).ok());
-    if let Some((id, secret)) = basic.as_deref().and_then(|it| it.split_once(':')) {
-        return unescaped(id) == CLIENT && unescaped(secret) == SECRET;
-    }
-    // Who shows a proof key needs no secret.
-    let field = |name: &str| asked.body.get(name).map(String::as_str).unwrap_or_default();
-    field("client_id") == CLIENT
-        && (field("client_secret") == SECRET || !field("code_verifier").is_empty())
 }
 
 fn new_key() -> EcdsaKeyPair {

@@ -21,8 +21,9 @@ pub(crate) type Healths = Arc<BTreeMap<ResourceKey, HealthStatus>>;
 pub(crate) struct Entry {
     pub(crate) key: AppKey,
     pub(crate) app: Arc<Application>,
-    /// As it was told last.
-    told: Mutex<Option<Arc<Told>>>,
+    /// As it was told last, and the healths that were compared last: who brings the same ones need
+    /// not compare.
+    told: Mutex<Option<(Healths, Arc<Told>)>>,
 }
 
 impl Entry {
@@ -33,13 +34,22 @@ impl Entry {
     /// How it is told while its objects have this health.
     pub(crate) fn told(&self, healths: Healths) -> Arc<Told> {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(told) = told.as_ref().filter(|it| it.holds_with(&healths)) {
-            return Arc::clone(told);
+        if let Some((compared, told)) = told.as_mut() {
+            if Arc::ptr_eq(compared, &healths) {
+                return Arc::clone(told);
+            }
+            if **compared == *healths {
+                *compared = healths;
+                return Arc::clone(told);
+            }
         }
-        let app = Arc::clone(&self.app);
-        let fresh =
-            Arc::new(Told { app, healths, json: OnceLock::new(), protobuf: OnceLock::new() });
-        *told = Some(Arc::clone(&fresh));
+        let fresh = Arc::new(Told {
+            app: Arc::clone(&self.app),
+            healths: Arc::clone(&healths),
+            json: OnceLock::new(),
+            protobuf: OnceLock::new(),
+        });
+        *told = Some((healths, Arc::clone(&fresh)));
         fresh
     }
 }
@@ -54,10 +64,6 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    fn holds_with(&self, healths: &Healths) -> bool {
-        Arc::ptr_eq(&self.healths, healths) || self.healths == *healths
-    }
-
     fn shown(&self) -> Application {
         shown((*self.app).clone(), &self.healths)
     }

@@ -1,6 +1,5 @@
 //! Passes requests below `/api/dex` on to Dex, which has no address of its own for users.
 
-use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,6 +8,7 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use wire::HttpBody;
 
 use crate::ApiServer;
+use crate::patience::Patient;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Nothing that a browser sends to Dex is larger.
@@ -45,8 +45,9 @@ async fn passed(
         return Err((StatusCode::NOT_FOUND, "dex is not configured"));
     }
     let (parts, body) = request.into_parts();
-    let body = Limited::new(pin!(body), BODY_LIMIT).collect().await;
-    let body = body.map_err(|_| (StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"))?;
+    let body = Limited::new(Patient::with(body), BODY_LIMIT).collect().await;
+    let body =
+        body.map_err(|_| (StatusCode::PAYLOAD_TOO_LARGE, "the body is too large or too slow"))?;
     let unreachable = |error: &dyn std::error::Error| {
         tracing::warn!(error = %runtime::Chain(error), "dex does not answer");
         (StatusCode::BAD_GATEWAY, "dex does not answer")

@@ -64,7 +64,8 @@ async fn story(control_plane: &DevCluster, over: Over) {
     let client = Client::connect(&access).await.expect("a connection");
     install(control_plane, &client).await;
     let shutdown = Shutdown::new();
-    let address = start(client.clone(), shutdown.clone()).await;
+    let dex = testkit::oidc::Provider::start();
+    let address = start(client.clone(), dex.address(), shutdown.clone()).await;
     let rest = Rest { address, token: String::new(), over };
     // What is about HTTP and not about methods is told once.
     let slow = match over {
@@ -100,6 +101,7 @@ async fn story(control_plane: &DevCluster, over: Over) {
     }
     step!(repositories::charts_of_a_repository_are_listed(&rest));
     step!(sso::users_of_an_identity_provider_log_in(&rest, &client));
+    step!(sso::dex_is_reached_through_us(&rest, &client, &dex));
     step!(projects::roles_of_projects_have_tokens(&rest));
     step!(clusters::clusters_are_secrets(&rest, &client, &access));
     step!(repositories::repositories_are_secrets(&rest, &client));

@@ -1,10 +1,14 @@
 //! Users of an identity provider.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use cluster::Client;
+use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
+use testkit::oidc::Provider;
 
 use crate::client::{Rest, head_of, header, split};
-use crate::world::{set_config, until};
+use crate::world::{secret, set_config, until};
 
 pub(crate) async fn users_of_an_identity_provider_log_in(rest: &Rest, client: &Client) {
     let provider = testkit::oidc::Provider::start();
@@ -104,4 +108,43 @@ pub(crate) async fn users_of_an_identity_provider_log_in(rest: &Rest, client: &C
     assert_eq!(minted(good).get("/api/v1/session/userinfo").await["username"], "bob");
     set_config(client, "argocd-cm", json!({"url": null, "oidc.config": null})).await;
     set_config(client, "argocd-rbac-cm", json!({"policy.csv": null})).await;
+}
+
+/// Dex has no address of its own: browsers find it below ours, and we go to it directly.
+pub(crate) async fn dex_is_reached_through_us(rest: &Rest, client: &Client, dex: &Provider) {
+    let home = format!("http://{}", rest.address);
+    let stored = secret(client, "argocd-secret").await.expect("the Secret");
+    let key = STANDARD.decode(stored.text(&["data", "server.secretkey"]).expect("a key"));
+    // As the wrapper of Dex derives it.
+    let mut derived = URL_SAFE.encode(digest(&SHA256, &key.expect("base64")));
+    derived.truncate(40);
+    dex.stand_behind(&home, "/api/dex", "argo-cd", &derived);
+    let (status, _) = head_of(&rest.address, "/api/dex/keys", "").await;
+    assert_eq!(status, 404, "nobody configured it");
+    let connectors = "connectors:\n- type: mockCallback\n  id: mock\n  name: Mock\n";
+    set_config(client, "argocd-cm", json!({"url": home, "dex.config": connectors})).await;
+    until("dex.config is read", async || {
+        rest.get("/api/v1/settings").await["dexConfig"]["connectors"][0]["name"] == "Mock"
+    })
+    .await;
+
+    let (status, head) = head_of(&rest.address, "/auth/login", "").await;
+    let (at_dex, state) = (header(&head, "location"), header(&head, "set-cookie"));
+    assert_eq!(status, 303, "{head}");
+    assert!(at_dex.starts_with(&format!("{home}/api/dex/authorize?")), "{head}");
+    let (_, target) = split(&at_dex);
+    let (status, head) = head_of(&rest.address, &target, "").await;
+    assert_eq!(status, 302, "what Dex says is passed on as it is: {head}");
+    let (_, back) = split(&header(&head, "location"));
+    assert!(back.starts_with("/auth/callback?"), "{head}");
+    let cookie = state.split(';').next().expect("a cookie").to_owned();
+    let (status, head) = head_of(&rest.address, &back, &cookie).await;
+    assert_eq!((status, header(&head, "location").as_str()), (303, "/"), "{head}");
+    let token = header(&head, "set-cookie");
+    let token = token.strip_prefix("argocd.token=").and_then(|it| it.split(';').next());
+    let ann = rest.by(token.expect("a token"));
+    let expect = json!({"loggedIn": true, "username": "ann@example.org", "groups": ["sales"],
+                        "iss": format!("{home}/api/dex")});
+    assert_eq!(ann.get("/api/v1/session/userinfo").await, expect);
+    set_config(client, "argocd-cm", json!({"url": null, "dex.config": null})).await;
 }

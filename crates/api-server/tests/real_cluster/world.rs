@@ -242,7 +242,7 @@ pub(crate) fn kubectl(control_plane: &DevCluster, arguments: &[&str]) {
     assert!(output.status.success(), "{arguments:?}: {told}");
 }
 
-pub(crate) async fn start(client: Client, shutdown: Shutdown) -> String {
+pub(crate) async fn start(client: Client, dex_server: String, shutdown: Shutdown) -> String {
     let tracking = |object: &Tagged<'_>| object.annotation("none");
     let cluster = Cluster::start_with(client.clone(), StoreOptions::new(tracking));
     let cluster = cluster.await.expect("a cluster");
@@ -250,7 +250,7 @@ pub(crate) async fn start(client: Client, shutdown: Shutdown) -> String {
         namespace: NAMESPACE.into(),
         application_namespaces: vec!["team-*".into()],
         tls: false,
-        web: Web { passes_extensions: true, ..Web::default() },
+        web: Web { passes_extensions: true, dex_server, ..Web::default() },
         login_limits: LoginLimits::default(),
         random: Randomness::of_this_process(),
     };
