@@ -223,6 +223,50 @@ async fn failures_are_told_in_the_same_words() {
 }
 
 #[tokio::test]
+async fn what_speaks_against_a_commit_is_told_in_the_same_words() {
+    let repo = Repo::new();
+    let commit = repo.commit(&[("app/map.yaml", MAP)]);
+    let rule = json!({"repos": [{"url": "*"}], "gpg": {"mode": "head", "keys": []}});
+    let unsigned = format!(
+        "GIT/GPG: Failed verifying revision {commit} by 'A U Thor <author@example.com>': unsigned (key_id=)"
+    );
+    let several = format!(
+        "multiple (2) git source integrity policies found for repo URL: {}",
+        repo.file_url()
+    );
+    for way in ways(&no_settings()).await {
+        for (rules, expect) in [(json!([rule]), &unsigned), (json!([rule, rule]), &several)] {
+            let integrity = serde_json::from_value(json!({"git": {"policies": rules}}));
+            let asked = RenderRequest {
+                integrity: Some(integrity.expect("rules")),
+                ..request(source(&repo.file_url(), "app", "HEAD"))
+            };
+            let rendered = way.sources.render(asked).await.expect(way.name);
+            assert_eq!(rendered.problems, [expect.clone()], "{}", way.name);
+        }
+    }
+}
+
+#[tokio::test]
+async fn contents_outside_of_git_are_read_where_the_secret_says_so() {
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:";
+    let repo = Repo::new();
+    let digest = "7d5f0d0a8bd8ee0d7a0e1e3f3b9a1a4dd2b2f9f2b6b8f0d4b1b6a6f0c9b0e1a2";
+    repo.commit(&[("app/map.yaml", &format!("{pointer}{digest}\nsize 5\n"))]);
+    let settings = no_settings();
+    let text = |it: &str| STANDARD.encode(it);
+    settings.see_secret(&json!({
+        "metadata": {"name": "repo", "labels": {"argocd.argoproj.io/secret-type": "repository"}},
+        "data": {"url": text(&repo.file_url()), "enableLfs": text("true")},
+    }));
+    for way in ways(&settings).await {
+        let error = way.render(source(&repo.file_url(), "app", "HEAD")).await.expect_err(way.name);
+        let expect = "could not get the content of app/map.yaml, which is kept outside of git (LFS): it is not there";
+        assert!(error.message.contains(expect), "{}: {}", way.name, error.message);
+    }
+}
+
+#[tokio::test]
 async fn all_of_one_poll_share_one_listing_and_others_ask_anew() {
     let repo = Repo::new();
     let first = repo.commit(&[("app/map.yaml", MAP)]);

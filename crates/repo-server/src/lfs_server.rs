@@ -55,6 +55,9 @@ pub(crate) struct Api {
 #[derive(Deserialize)]
 struct Offer {
     oid: String,
+    /// The address alone is enough to download it.
+    #[serde(default)]
+    authenticated: bool,
     #[serde(default)]
     actions: Actions,
     error: Option<Refusal>,
@@ -212,7 +215,7 @@ fn headers_of(said: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
 impl Api {
     fn download(&self, pointer: &Pointer) -> Result<Vec<u8>, String> {
         let server = self.endpoint.without_credentials();
-        let Download { href, header } = self.offer(pointer)?;
+        let (Download { href, header }, authenticated) = self.offer(pointer)?;
         let target = RepoUrl::new(&href);
         let trust = if target.is_served_with(&self.endpoint) {
             self.trust.clone()
@@ -222,7 +225,10 @@ impl Api {
         let client = self.client(&trust, Policy::limited(5))?;
         let mut request = client.get(&href).build().map_err(|it| http::with_causes(&it))?;
         request.headers_mut().extend(headers_of(&header)?);
-        authorize(&mut request, &self.endpoint, &trust, Reach::OwnHost);
+        if !authenticated && header.is_empty() && target.is_served_with(&self.endpoint) {
+            request.headers_mut().extend(self.headers.clone());
+            authorize(&mut request, &self.endpoint, &trust, Reach::OwnHost);
+        }
         let answer = client.execute(request).map_err(|error| {
             format!("could not fetch it from where {server} says: {}", with_causes(error))
         })?;
@@ -234,8 +240,8 @@ impl Api {
         read_answer(answer, pointer.size)
     }
 
-    /// Where the server says the content is.
-    fn offer(&self, pointer: &Pointer) -> Result<Download, String> {
+    /// Where the server says the content is, and whether that is enough to know.
+    fn offer(&self, pointer: &Pointer) -> Result<(Download, bool), String> {
         let server = self.endpoint.without_credentials();
         let client = self.client(&self.trust, Policy::none())?;
         let body = json!({
@@ -271,7 +277,9 @@ impl Api {
             let message: String = message.chars().take(200).collect();
             return Err(format!("{server} does not have it: {code} {message}"));
         }
-        offer.actions.download.ok_or_else(|| format!("{server} does not say where it is"))
+        let download = offer.actions.download;
+        let download = download.ok_or_else(|| format!("{server} does not say where it is"))?;
+        Ok((download, offer.authenticated))
     }
 
     fn client(&self, trust: &Trust, redirects: Policy) -> Result<Client, String> {

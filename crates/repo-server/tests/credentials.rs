@@ -1,19 +1,13 @@
 //! Private repositories on real servers: over http and https with basic
 //! authentication, tokens, certificates and proxies, over ssh with keys and known hosts.
 
-#![expect(clippy::print_stdout, reason = "a missing sshd is a notice, not a failure")]
-
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-
 use render::EnabledSourceTypes;
 use repo_server::{
     CredentialBook, Freshness, Options, RepoCredentials, RepoServer, RepoUrl, TargetRevision,
 };
 use testkit::git::{Misbehaviour, Repo};
 use testkit::http_proxy::Proxy;
+use testkit::sshd::Sshd;
 use testkit::tls::Tls;
 
 /// `user:s3cret-word`
@@ -312,113 +306,30 @@ async fn a_repository_has_its_own_proxy_and_hosts_without_it() {
     assert_eq!(used(&server, &https.url()).await, ". Kustomize");
 }
 
-/// An sshd of our own on a free port, with one user's key and a host key.
-struct Sshd {
-    folder: tempfile::TempDir,
-    port: u16,
-    child: Child,
-}
-
-impl Drop for Sshd {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
-/// Where an sshd is: `SSHD` or the usual place.
-fn sshd_program() -> Option<PathBuf> {
-    let named = std::env::var_os("SSHD").map(PathBuf::from);
-    named.into_iter().chain(["/usr/sbin/sshd".into()]).find(|it| it.exists())
-}
-
-impl Sshd {
-    fn start() -> Option<Self> {
-        let program = sshd_program()?;
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).expect("a mode");
-        for name in ["host", "user", "stranger"] {
-            let made = Command::new("ssh-keygen")
-                .args(["-q", "-t", "ed25519", "-N", "", "-f"])
-                .arg(folder.path().join(name))
-                .status();
-            assert!(made.expect("ssh-keygen comes with ssh").success());
-        }
-        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let port = free.local_addr().expect("a bound port").port();
-        drop(free);
-        let at = |name: &str| folder.path().join(name).display().to_string();
-        fs::copy(folder.path().join("user.pub"), folder.path().join("authorized")).expect("a copy");
-        let configuration = format!(
-            "ListenAddress 127.0.0.1:{port}\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\nPidFile none\nPasswordAuthentication no\n",
-            at("host"),
-            at("authorized"),
-        );
-        fs::write(folder.path().join("sshd_config"), configuration).expect("a file");
-        fs::create_dir_all("/run/sshd").ok()?;
-        let child = Command::new(program)
-            .args(["-D", "-e", "-f"])
-            .arg(folder.path().join("sshd_config"))
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("sshd starts");
-        let sshd = Self { folder, port, child };
-        sshd.wait_until_it_listens();
-        Some(sshd)
-    }
-
-    /// Asks for the port until somebody takes the call; sshd is quick.
-    fn wait_until_it_listens(&self) {
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
-        while std::net::TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            assert!(std::time::Instant::now() < deadline, "sshd does not listen");
-            std::thread::yield_now();
-        }
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.folder.path().join(name)).expect("a key")
-    }
-
-    fn url(&self, repo: &Path) -> String {
-        let user = std::env::var("USER").unwrap_or_else(|_| "root".to_owned());
-        format!("ssh://{user}@127.0.0.1:{}{}", self.port, repo.display())
-    }
-
-    fn book(&self, url: &str, key: &str, known: bool) -> CredentialBook {
-        let key = RepoCredentials { ssh_private_key: self.read(key), ..Default::default() };
-        let known_hosts = if known {
-            format!("[127.0.0.1]:{} {}", self.port, self.read("host.pub"))
-        } else {
-            String::new()
-        };
-        CredentialBook {
-            repositories: vec![(url.to_owned(), key)],
-            known_hosts,
-            ..CredentialBook::default()
-        }
+fn ssh_book(sshd: &Sshd, url: &str, key: &str, known: bool) -> CredentialBook {
+    let key = RepoCredentials { ssh_private_key: sshd.key(key), ..Default::default() };
+    CredentialBook {
+        repositories: vec![(url.to_owned(), key)],
+        known_hosts: if known { sshd.known_host() } else { String::new() },
+        ..CredentialBook::default()
     }
 }
 
 #[tokio::test]
 async fn an_ssh_repository_is_read_with_a_key_from_a_host_that_is_known() {
-    let Some(sshd) = Sshd::start() else {
-        assert!(std::env::var_os("CI").is_none(), "no sshd, and none to be had from Debian");
-        println!("NOTICE: there is no sshd here, ssh is not tested; install openssh-server");
-        return;
-    };
+    let Some(sshd) = Sshd::start() else { return };
     let repo = one_commit();
     let (_data, server) = server();
     let url = sshd.url(repo.path());
-    server.set_credentials(sshd.book(&url, "user", false));
+    server.set_credentials(ssh_book(&sshd, &url, "user", false));
     let unknown = used(&server, &url).await;
     assert!(unknown.starts_with("knownhosts: key is unknown"), "{unknown}");
-    server.set_credentials(sshd.book(&url, "stranger", true));
+    server.set_credentials(ssh_book(&sshd, &url, "stranger", true));
     let refused = used(&server, &url).await;
     assert!(refused.starts_with("authentication failed"), "{refused}");
-    server.set_credentials(sshd.book(&url, "user", true));
+    server.set_credentials(ssh_book(&sshd, &url, "user", true));
     assert_eq!(used(&server, &url).await, ". Kustomize");
-    let mut careless = sshd.book(&url, "user", false);
+    let mut careless = ssh_book(&sshd, &url, "user", false);
     careless.repositories[0].1.insecure = true;
     server.set_credentials(careless);
     server.test_access(&RepoUrl::new(&url)).await.expect("access");

@@ -12,6 +12,7 @@ use repo_server::{
     TargetRevision,
 };
 use testkit::git::Repo;
+use testkit::sshd::Sshd;
 
 /// A content that is larger than its pointer.
 fn map(name: &str) -> String {
@@ -235,4 +236,31 @@ async fn a_content_that_is_gone_or_another_one_is_told() {
             "could not render app of {url} at {commit}: app/map.yaml: the file has 2147483648 bytes, more than the 67108864 that may be read"
         )
     );
+}
+
+#[tokio::test]
+async fn a_repository_by_ssh_says_where_its_contents_are_and_what_to_show_there() {
+    let (Some(repo), Some(sshd)) = (repository(), Sshd::start()) else { return };
+    let (http, commit) = (repo.serve_http(), repo.git(["rev-parse", "HEAD"]));
+    let token = "RemoteAuth of-the-hour";
+    http.require_authorization(token);
+    let url = sshd.url(repo.path());
+    let server = Server::new(Vec::new());
+    let key = RepoCredentials { ssh_private_key: sshd.key("user"), ..with_lfs() };
+    let repositories = vec![(url.clone(), key)];
+    let known_hosts = sshd.known_host();
+    let book = CredentialBook { repositories, known_hosts, ..CredentialBook::default() };
+    server.server.set_credentials(book);
+    let shown = sshd.url(repo.path());
+    let said = server.keys(&url).await;
+    let expect =
+        wrong(&shown, &commit, &format!("{shown} does not say by ssh where its contents are"));
+    assert!(said.starts_with(&expect), "{said}");
+    let header = format!("{{\"Authorization\": \"{token}\"}}");
+    let href = format!("{}/info/lfs", http.url());
+    sshd.install(
+        "git-lfs-authenticate",
+        &format!("[ \"$2\" = download ] && echo '{{\"href\": \"{href}\", \"header\": {header}}}'"),
+    );
+    assert_eq!(server.keys(&url).await, "ConfigMap outside");
 }

@@ -250,6 +250,51 @@ async fn revisions_refs_and_commits_are_told() {
     let known: RevisionMetadata = running.ask(path::GET_REVISION_METADATA, asked).await.unwrap();
     assert_eq!(known.tags, ["v1.2.0"]);
     assert!(!known.author.is_empty());
+    assert_eq!(known.source_integrity_result, None, "nobody asked");
+}
+
+#[tokio::test]
+async fn where_a_commit_comes_from_is_told_by_the_name_of_the_check() {
+    let repo = Repo::new();
+    let commit = repo.commit(&[("app/map.yaml", MAP)]);
+    let running = start().await;
+    let rule = |urls: &[&str]| {
+        let repos: Vec<_> = urls.iter().map(|url| serde_json::json!({"url": url})).collect();
+        serde_json::json!({"repos": repos, "gpg": {"mode": "head", "keys": []}})
+    };
+    let unsigned = format!(
+        "Failed verifying revision {commit} by 'A U Thor <author@example.com>': unsigned (key_id=)"
+    );
+    let several = format!(
+        "multiple (2) git source integrity policies found for repo URL: {}",
+        repo.file_url()
+    );
+    for (rules, expect) in [
+        (vec![rule(&["*"])], Some(("GIT/GPG", unsigned))),
+        (vec![rule(&["*"]), rule(&["file:*"])], Some(("GIT", several))),
+        (vec![rule(&["https://elsewhere.example.com/*"])], None),
+    ] {
+        let integrity = serde_json::json!({"git": {"policies": rules}});
+        let integrity: api::SourceIntegrity = serde_json::from_value(integrity).unwrap();
+        let asked = message::RepoServerRevisionMetadataRequest {
+            repo: repository(&repo),
+            revision: commit.clone(),
+            source_integrity: Some(integrity.clone()),
+            ..message::RepoServerRevisionMetadataRequest::default()
+        };
+        let known: RevisionMetadata =
+            running.ask(path::GET_REVISION_METADATA, asked).await.unwrap();
+        let asked = message::ManifestRequest {
+            source_integrity: Some(integrity),
+            ..manifests(&repo, "app", "HEAD")
+        };
+        let made: ManifestResponse = running.ask(path::GENERATE_MANIFEST, asked).await.unwrap();
+        for result in [known.source_integrity_result, made.source_integrity_result] {
+            let told = result.map(|it| (it.checks[0].name.clone(), it.checks[0].problems.clone()));
+            let expect = expect.clone().map(|(name, text)| (name.to_owned(), vec![text]));
+            assert_eq!(told, expect);
+        }
+    }
 }
 
 #[tokio::test]

@@ -17,5 +17,6 @@ pub mod oidc;
 pub mod proxy;
 pub mod redis;
 pub mod registry;
+pub mod sshd;
 pub mod tls;
 pub mod truth;

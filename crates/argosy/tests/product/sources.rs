@@ -5,6 +5,8 @@ use testkit::archive;
 use testkit::files::FileServer;
 use testkit::git::Repo;
 use testkit::registry::{Artifact, PASSWORD, Registry, USER};
+use testkit::sshd::Sshd;
+use testkit::tls::Tls;
 
 use crate::world::{CONTROL_NAMESPACE, Test, World, config_map, shared};
 
@@ -216,6 +218,80 @@ async fn a_chart_and_an_artifact_of_a_private_registry_are_deployed() {
     let live = it.get("v1", "ConfigMap", "registry-sources").await.expect("it was applied");
     assert_eq!(live.text(&["data", "shown"]), Some("from a registry"));
     assert!(it.get("v1", "ConfigMap", "by-artifact").await.is_some());
+}
+
+#[tokio::test]
+async fn private_repositories_of_git_and_of_charts_are_deployed_once_their_secrets_are_there() {
+    let Some(sshd) = Sshd::start() else { return };
+    // Trust in authorities and host keys is the whole product's.
+    let world = World::new();
+    world.start_product();
+    let it = world.test("private-sources").await;
+    let (by_https, by_ssh, charts, tls) =
+        (Repo::new(), Repo::new(), FileServer::start(), Tls::new());
+    let first = by_https.commit(&[("app/map.yaml", &config_map("by-https", "a", "1"))]);
+    let second = by_ssh.commit(&[("app/map.yaml", &config_map("by-ssh", "a", "1"))]);
+    let https = by_https.serve_https(&tls);
+    // user:s3cret
+    let basic = "Basic dXNlcjpzM2NyZXQ=";
+    https.require_authorization(basic);
+    charts.require_authorization(basic);
+    let chart = archive::chart("web", &[("Chart.yaml", CHART), ("templates/map.yaml", CHART_MAP)]);
+    charts.put("/r/web-1.0.0.tgz", chart);
+    charts.put(
+        "/r/index.yaml",
+        "apiVersion: v1\nentries:\n  web:\n  - {version: 1.0.0, urls: [web-1.0.0.tgz]}\n",
+    );
+    let (ssh_url, charts_url) = (sshd.url(by_ssh.path()), format!("{}/r", charts.url()));
+    let parameters = json!([{"name": "shown", "value": "from a chart repository"}]);
+    let sources = json!([
+        {"repoURL": https.url(), "path": "app"},
+        {"repoURL": ssh_url, "path": "app"},
+        {"repoURL": charts_url, "chart": "web", "targetRevision": "1.*", "helm": {"parameters": parameters}},
+    ]);
+    it.create(&with_sources(&it, &by_https, &sources)).await;
+    it.until("told that it may not read the repository", |app| {
+        app.status.conditions.iter().any(|it| it.type_ == "ComparisonError")
+    })
+    .await;
+    let trust = [
+        ("argocd-tls-certs-cm", json!({"127.0.0.1": tls.authority()})),
+        ("argocd-ssh-known-hosts-cm", json!({"ssh_known_hosts": sshd.known_host()})),
+    ];
+    for (name, data) in trust {
+        it.create(&json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "data": data,
+            "metadata": {"name": name, "namespace": CONTROL_NAMESPACE},
+        }))
+        .await;
+    }
+    let user = json!({"username": "user", "password": "s3cret"});
+    for (name, url, kind, secret) in [
+        ("https", https.url(), "git", user.clone()),
+        ("ssh", ssh_url, "git", json!({"sshPrivateKey": sshd.key("user")})),
+        ("charts", charts_url, "helm", user),
+    ] {
+        let mut data = json!({"url": url, "type": kind});
+        data.as_object_mut().expect("data").extend(secret.as_object().expect("data").clone());
+        it.create(&json!({
+            "apiVersion": "v1", "kind": "Secret", "stringData": data,
+            "metadata": {
+                "name": format!("private-sources-{name}"), "namespace": CONTROL_NAMESPACE,
+                "labels": {"argocd.argoproj.io/secret-type": "repository"},
+            },
+        }))
+        .await;
+    }
+    // A failure that waits for the user is looked at again when he asks.
+    it.patch_app(&json!({"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}}))
+        .await;
+    let status = it.until_synced().await.status;
+    assert_eq!(status.sync.revisions, [first, second, "1.0.0".to_owned()]);
+    for name in ["by-https", "by-ssh"] {
+        assert!(it.get("v1", "ConfigMap", name).await.is_some(), "{name}");
+    }
+    let live = it.get("v1", "ConfigMap", "private-sources").await.expect("it was applied");
+    assert_eq!(live.text(&["data", "shown"]), Some("from a chart repository"));
 }
 
 #[tokio::test]
