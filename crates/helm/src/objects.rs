@@ -22,7 +22,7 @@ pub(crate) fn as_values(map: &Map) -> Value {
 
 fn values_method(map: &Map, name: &str) -> Option<Function> {
     // Asked of every key that a template reads.
-    if !matches!(name, "AsMap" | "YAML" | "Table" | "PathValue") {
+    if !matches!(name, "AsMap" | "YAML" | "Table" | "PathValue" | "Encode") {
         return None;
     }
     let map = map.converted(MapClass::Any);
@@ -31,6 +31,8 @@ fn values_method(map: &Map, name: &str) -> Option<Function> {
         "YAML" => Function::bound(&[], move |_, _| {
             Ok(Value::string(to_yaml(&Value::Map(map.clone()))? + "\n"))
         }),
+        // Nothing that a template has can be written to.
+        "Encode" => Function::bound(&[Parameter::Object("io.Writer")], |_, _| Ok(Value::Nil)),
         "Table" => Function::bound(&[Parameter::String], move |_, arguments| {
             let path = arguments[0].as_text().map(Text::to_string).unwrap_or_default();
             match table_at(&map, &path) {

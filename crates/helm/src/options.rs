@@ -70,7 +70,12 @@ pub fn template(chart: &Chart, options: &Options, facts: &dyn Facts) -> Result<R
         return Err(Error::FutureApiVersion);
     }
     check_release_name(&options.release_name)?;
-    let root = dependencies::resolve(chart, &given)?;
+    let root = dependencies::resolve(chart, &given).map_err(|error| match error {
+        Error::Coalesce(reason) => {
+            Error::Coalesce(format!("chart dependencies processing failed: {reason}"))
+        }
+        other => other,
+    })?;
     let values = coalesce::coalesce_values(&root, &given, Nulls::Delete)?;
     if !options.skip_schema_validation {
         schema::check(&root, &values).map_err(Error::Schema)?;

@@ -243,10 +243,13 @@ impl Parser<'_> {
             // To Helm the end of the text is the end of the settings, here too.
             return Err(Stop::End);
         }
-        digits.parse().map_err(|_| {
-            Stop::Failed(format!(
-                "error parsing index: strconv.Atoi: parsing {digits:?}: invalid syntax"
-            ))
+        digits.parse().map_err(|error: std::num::ParseIntError| {
+            use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+            let reason = match error.kind() {
+                PosOverflow | NegOverflow => "value out of range",
+                _ => "invalid syntax",
+            };
+            Stop::Failed(format!("error parsing index: strconv.Atoi: parsing {digits:?}: {reason}"))
         })
     }
 

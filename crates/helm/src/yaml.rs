@@ -10,8 +10,8 @@ const LIMITS: yaml::Limits =
 
 /// The first document of a text.
 pub(crate) fn parse(text: &[u8]) -> Result<Json, String> {
-    yaml::to_value_within(&String::from_utf8_lossy(text), LIMITS)
-        .map_err(|error| yaml_error_text(&error))
+    let text = String::from_utf8_lossy(text);
+    yaml::to_value_within(&text, LIMITS).map_err(|error| yaml_error_text(&text, &error))
 }
 
 /// A document that must be a mapping; nothing is an empty one. `type_name` is the Go type that the

@@ -79,6 +79,10 @@ pub enum Parameter {
     Int,
     /// `int64`
     Int64,
+    /// `uint32`
+    Uint32,
+    /// `time.Duration`
+    Duration,
     /// `float64`
     Float,
     /// `map[string]interface {}`
@@ -100,6 +104,8 @@ impl Parameter {
             Self::Bool => "bool",
             Self::Int => "int",
             Self::Int64 => "int64",
+            Self::Uint32 => "uint32",
+            Self::Duration => "time.Duration",
             Self::Float => "float64",
             Self::Map => "map[string]interface {}",
             Self::List => "[]interface {}",
@@ -129,6 +135,7 @@ impl Parameter {
             | (Self::Bool, Value::Bool(_))
             | (Self::Int, Value::Int(IntType::Int, _))
             | (Self::Int64, Value::Int(IntType::Int64, _))
+            | (Self::Duration, Value::Int(IntType::Duration, _))
             | (Self::Float, Value::Float(_)) => true,
             (Self::Map, Value::Map(map)) => map.class().holds_any(),
             (Self::List, Value::List(list)) => list.element_type() == ElementType::Any,

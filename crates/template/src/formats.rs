@@ -4,7 +4,7 @@ use gocompat::yaml;
 
 use crate::arguments::{bytes, text};
 use crate::call::{Function, Functions, Parameter, PlainBody};
-use crate::error::Error;
+use crate::error::{Error, Origin};
 use crate::json::{self, Layout, Target};
 use crate::pretty_yaml;
 use crate::toml;
@@ -36,7 +36,9 @@ impl Functions {
                 Ok(Value::string(Error::swallow(text, |error| error.to_string())?))
             }),
             ("mustToToml", &[Any], |_, a| Ok(Value::string(toml::encode(some(&a[0])?)?))),
-            ("fromToml", &[String], |_, a| Ok(or_error_entry(toml::decode(&text(&a[0]))))),
+            ("fromToml", &[String], |_, a| {
+                Error::swallow(toml::decode(bytes(&a[0])), |error| or_error_entry(Err(error)))
+            }),
             ("toJson", &[Any], |_, a| {
                 Ok(Value::string(Error::swallow(
                     json::encode(&a[0], Layout::Compact, true),
@@ -47,7 +49,16 @@ impl Functions {
                 Ok(Value::string(json::encode(&a[0], Layout::Compact, true)?))
             }),
             ("fromJson", &[String], |_, a| {
-                Ok(or_error_entry(json::decode(bytes(&a[0]), Target::Map)))
+                let decoded = json::decode_partly(bytes(&a[0]), Target::Map);
+                let (value, problem) = match decoded {
+                    Ok((value, problem)) => (Ok(value), problem),
+                    Err(error) => (Err(error), None),
+                };
+                let value = or_error_entry(value);
+                if let (Value::Map(map), Some(problem)) = (&value, problem) {
+                    map.set("Error", Value::string(problem.to_string()));
+                }
+                Ok(value)
             }),
             ("fromJsonArray", &[String], |_, a| {
                 Ok(or_error_item(json::decode(bytes(&a[0]), Target::List)))
@@ -62,7 +73,11 @@ impl Functions {
 
 /// A value as YAML, without the last line break.
 pub fn to_yaml(value: &Value) -> Result<String, Error> {
-    Ok(without_last_line_break(yaml::from_value(&value.to_json()?)))
+    let json = value.to_json().map_err(|error| match error.origin() {
+        Origin::Limit => error,
+        _ => Error::function(format!("error marshaling into JSON: {error}")),
+    })?;
+    Ok(without_last_line_break(yaml::from_value(&json)))
 }
 
 fn without_last_line_break(mut text: String) -> String {
@@ -78,7 +93,7 @@ const LIMITS: yaml::Limits =
 
 pub(crate) fn from_yaml(text: &str, target: Target) -> Result<Value, Error> {
     let document = yaml::to_value_within(text, LIMITS)
-        .map_err(|error| Error::function(yaml_error_text(&error)))?;
+        .map_err(|error| Error::function(yaml_error_text(text, &error)))?;
     let value = Value::from_json(&document);
     json::check_target(&value, target).map_err(|error| {
         Error::function(format!("error unmarshaling JSON: while decoding JSON: {error}"))

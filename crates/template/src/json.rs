@@ -182,10 +182,16 @@ impl Target {
 
 /// `json.Unmarshal` into a value of the target's type: every number is a `float64`.
 pub(crate) fn decode(text: &[u8], target: Target) -> Result<Value, Error> {
-    let mut reader = Reader { text, position: 0 };
+    let (value, problem) = decode_partly(text, target)?;
+    problem.map_or(Ok(value), Err)
+}
+
+/// The same, with what is left where a number is too large: nothing in its place, and the complaint.
+pub(crate) fn decode_partly(text: &[u8], target: Target) -> Result<(Value, Option<Error>), Error> {
+    let mut reader = Reader { text, position: 0, problem: None };
     let value = reader.document()?;
     check_target(&value, target)?;
-    Ok(value)
+    Ok((value, reader.problem))
 }
 
 /// What Go's decoder says of a text that is no JSON.
@@ -223,6 +229,8 @@ pub(crate) fn check_target(value: &Value, target: Target) -> Result<(), Error> {
 struct Reader<'a> {
     text: &'a [u8],
     position: usize,
+    /// The first number that is too large.
+    problem: Option<Error>,
 }
 
 impl Reader<'_> {
@@ -416,9 +424,12 @@ impl Reader<'_> {
         let text = String::from_utf8_lossy(&self.text[start..self.position]);
         match text.parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(Value::Float(number)),
-            _ => Err(Error::function(format!(
-                "json: cannot unmarshal number {text} into Go value of type float64"
-            ))),
+            _ => {
+                let words =
+                    format!("json: cannot unmarshal number {text} into Go value of type float64");
+                self.problem.get_or_insert(Error::function(words));
+                Ok(Value::Nil)
+            }
         }
     }
 

@@ -14,7 +14,8 @@ use crate::error::Error;
 use crate::lex::{Delimiters, Lexer, Token, TokenKind};
 use crate::stack::StackBase;
 use crate::strconv::{
-    parse_float, parse_int_any_base, parse_uint_any_base, quote, unquote, unquote_char,
+    char_of_beginning, parse_float, parse_int_any_base, parse_uint_any_base, quote, unquote,
+    unquote_char,
 };
 use crate::value::Text;
 
@@ -592,7 +593,12 @@ fn number(token: &Token<'_>) -> Result<Number, String> {
     let text = String::from_utf8_lossy(token.bytes).into_owned();
     if token.kind == TokenKind::CharConstant {
         let Some(code) = unquote_char(token.bytes) else {
-            return Err(format!("malformed character constant: {text}"));
+            // Only what has a readable beginning is named.
+            let is_readable = char_of_beginning(token.bytes).is_some();
+            return Err(match is_readable {
+                true => format!("malformed character constant: {text}"),
+                false => "invalid syntax".to_owned(),
+            });
         };
         let (int, float) = (i64::from(code), f64::from(code));
         return Ok(Number { text, int: Some(int), float: Some(float) });

@@ -16,15 +16,19 @@ mod maps;
 mod numbers;
 mod paths;
 mod reflection;
+mod regex_syntax;
 mod regexes;
 mod strings;
+mod time_numbers;
 mod urls;
 mod versions;
 
 use crate::call::{Function, Functions, Parameter, PlainBody};
 
+pub(crate) use dates::time_of_toml;
 pub(crate) use regexes::Regexes;
 pub(crate) use strings::string_value;
+pub(crate) use time_numbers::{method_of_int, text_of_int};
 
 /// A row of a function table.
 type Row = (&'static str, &'static [Parameter], PlainBody);

@@ -70,16 +70,27 @@ pub(crate) fn unquote(literal: &[u8]) -> Option<Vec<u8>> {
 
 /// Reads a Go character constant, quotes included.
 pub(crate) fn unquote_char(literal: &[u8]) -> Option<u32> {
-    let body = literal.strip_prefix(b"'")?.strip_suffix(b"'")?;
-    if body.first() != Some(&b'\\') {
-        let (c, width) = crate::lex::decode(body)?;
-        return (width == body.len()).then_some(c as u32);
-    }
-    let mut cursor = body;
-    match escape(&mut cursor, b'\'')? {
-        Escape::Byte(byte) if cursor.is_empty() => Some(u32::from(byte)),
-        Escape::Char(c) if cursor.is_empty() => Some(c as u32),
-        _ => None,
+    let (code, rest) = char_of_beginning(literal)?;
+    (rest == b"'").then_some(code)
+}
+
+/// The first character of a constant, and what follows it.
+pub(crate) fn char_of_beginning(literal: &[u8]) -> Option<(u32, &[u8])> {
+    let body = literal.strip_prefix(b"'")?;
+    match body.first()? {
+        b'\'' => None,
+        b'\\' => {
+            let mut cursor = body;
+            let code = match escape(&mut cursor, b'\'')? {
+                Escape::Byte(byte) => u32::from(byte),
+                Escape::Char(c) => c as u32,
+            };
+            Some((code, cursor))
+        }
+        _ => {
+            let (c, width) = crate::lex::decode(body)?;
+            Some((c as u32, &body[width..]))
+        }
     }
 }
 
@@ -184,12 +195,77 @@ fn underscores_fit(digits: &str, prefixed: bool) -> bool {
     })
 }
 
-/// `strconv.ParseFloat(text, 64)` for decimal numbers.
+/// `strconv.Atoi` and `strconv.ParseInt(text, 10, 64)` of somebody who does not look at the error:
+/// zero for what is no number, and the last number for what lies beyond it.
+pub(crate) fn parse_clamped(text: &str) -> i64 {
+    use std::num::IntErrorKind;
+    match text.parse::<i64>() {
+        Ok(number) => number,
+        Err(error) => match error.kind() {
+            IntErrorKind::PosOverflow => i64::MAX,
+            IntErrorKind::NegOverflow => i64::MIN,
+            _ => 0,
+        },
+    }
+}
+
+/// `strconv.ParseFloat(text, 64)`.
 pub(crate) fn parse_float(text: &str) -> Option<f64> {
-    let number = text.parse::<f64>().ok()?;
-    // Too large is an error in Go, unless infinity was written.
-    let is_written = || text.trim_start_matches(['+', '-']).to_ascii_lowercase().starts_with("inf");
-    (!number.is_infinite() || is_written()).then_some(number)
+    let (is_negative, magnitude) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let is_signed = magnitude.len() < text.len();
+    let lower = magnitude.to_ascii_lowercase();
+    let number = match lower.as_str() {
+        "inf" | "infinity" => f64::INFINITY,
+        "nan" if !is_signed => f64::NAN,
+        _ => {
+            // Underscores stand between digits only, or behind the prefix.
+            let digits = lower.strip_prefix("0x");
+            let is_between = |at: usize| {
+                let is_digit = |byte: &u8| match digits {
+                    Some(_) => byte.is_ascii_hexdigit() || *byte == b'x',
+                    None => byte.is_ascii_digit(),
+                };
+                let bytes = lower.as_bytes();
+                let before = at.checked_sub(1).and_then(|before| bytes.get(before));
+                before.is_some_and(is_digit) && bytes.get(at + 1).is_some_and(is_digit)
+            };
+            if !lower.match_indices('_').all(|(at, _)| is_between(at)) {
+                return None;
+            }
+            match digits {
+                Some(digits) => parse_hexadecimal_float(&digits.replace('_', ""))?,
+                None => {
+                    // Rust knows further words, Go does not.
+                    let plain = lower.replace('_', "");
+                    let is_number = plain.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+                    is_number.then_some(())?;
+                    // Too large is an error.
+                    plain.parse::<f64>().ok().filter(|number| number.is_finite())?
+                }
+            }
+        }
+    };
+    Some(if is_negative { -number } else { number })
+}
+
+/// The digits of a number in base 16, with the power of two that must follow.
+fn parse_hexadecimal_float(digits: &str) -> Option<f64> {
+    let (mantissa, power) = digits.split_once('p')?;
+    let power: i32 = power.parse().ok()?;
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let mut value = 0.0;
+    for digit in whole.chars().chain(fraction.chars()) {
+        value = value * 16.0 + f64::from(digit.to_digit(16)?);
+    }
+    let places = i32::try_from(fraction.len()).ok()?.checked_mul(4)?;
+    let number = value * 2f64.powi(power.checked_sub(places)?);
+    number.is_finite().then_some(number)
 }
 
 /// The decimal digits of a positive finite number, shortest that read back, and the place of the

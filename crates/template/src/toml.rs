@@ -1,8 +1,14 @@
 //! TOML as Helm's `toToml` and `fromToml` write and read it.
 
+mod read;
+mod tables;
+
 use crate::error::Error;
+use crate::sprig::text_of_int;
 use crate::strconv::format_float;
-use crate::value::{ElementType, IntType, List, Marshals, Object, Value};
+use crate::value::{IntType, Marshals, Object, Value};
+
+pub(crate) use read::decode;
 
 const MAX_DEPTH: usize = 200;
 
@@ -118,6 +124,10 @@ impl Encoder {
         }
         match value {
             Value::Bool(truth) => self.out.push_str(&truth.to_string()),
+            Value::Int(IntType::Duration, number) => {
+                let text = text_of_int(IntType::Duration, *number).unwrap_or_default();
+                self.out.push_str(&quoted(&text));
+            }
             Value::Int(_, number) => self.out.push_str(&number.to_string()),
             Value::Uint(_, number) => self.out.push_str(&number.to_string()),
             Value::Float(number) => self.out.push_str(&float(*number)),
@@ -236,32 +246,4 @@ fn quoted(text: &str) -> String {
     }
     out.push('"');
     out
-}
-
-/// Reads a document: integers are `int64`.
-pub(crate) fn decode(text: &str) -> Result<Value, Error> {
-    let table: ::toml::Table = text.parse().map_err(|error: ::toml::de::Error| {
-        Error::function(format!("toml: {}", error.message()))
-    })?;
-    Ok(from_table(&table))
-}
-
-fn from_table(table: &::toml::Table) -> Value {
-    Value::map(table.iter().map(|(key, value)| (key.as_str(), from_toml(value))))
-}
-
-fn from_toml(value: &::toml::Value) -> Value {
-    match value {
-        ::toml::Value::String(text) => Value::string(text.as_str()),
-        ::toml::Value::Integer(number) => Value::Int(IntType::Int64, *number),
-        ::toml::Value::Float(number) => Value::Float(*number),
-        ::toml::Value::Boolean(truth) => Value::Bool(*truth),
-        ::toml::Value::Datetime(time) => Value::string(time.to_string()),
-        ::toml::Value::Array(items) => {
-            let is_tables = !items.is_empty() && items.iter().all(::toml::Value::is_table);
-            let element_type = if is_tables { ElementType::Map } else { ElementType::Any };
-            Value::List(List::new(element_type, items.iter().map(from_toml).collect()))
-        }
-        ::toml::Value::Table(table) => from_table(table),
-    }
 }

@@ -59,6 +59,12 @@ pub enum IntType {
     Int32,
     /// `int64`
     Int64,
+    /// `time.Month`, an `int`
+    Month,
+    /// `time.Weekday`, an `int`
+    Weekday,
+    /// `time.Duration`, an `int64` of nanoseconds
+    Duration,
 }
 
 /// The Go type of an unsigned integer.
@@ -168,9 +174,9 @@ impl Value {
         match self {
             Self::Nothing | Self::Nil => Kind::Invalid,
             Self::Bool(_) => Kind::Bool,
-            Self::Int(IntType::Int, _) => Kind::Int,
+            Self::Int(IntType::Int | IntType::Month | IntType::Weekday, _) => Kind::Int,
             Self::Int(IntType::Int32, _) => Kind::Int32,
-            Self::Int(IntType::Int64, _) => Kind::Int64,
+            Self::Int(IntType::Int64 | IntType::Duration, _) => Kind::Int64,
             Self::Uint(UintType::Uint8, _) => Kind::Uint8,
             Self::Uint(UintType::Uint64, _) => Kind::Uint64,
             Self::Float(_) => Kind::Float64,
@@ -186,6 +192,9 @@ impl Value {
     pub fn type_name(&self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
             Self::Nothing | Self::Nil => "<nil>",
+            Self::Int(IntType::Month, _) => "time.Month",
+            Self::Int(IntType::Weekday, _) => "time.Weekday",
+            Self::Int(IntType::Duration, _) => "time.Duration",
             Self::Bytes(_) => "[]uint8",
             Self::List(list) => list.type_name(),
             Self::Map(map) => map.class().type_name(),
@@ -328,6 +337,8 @@ pub enum Member {
     Field(Value),
     /// A method bound to the object.
     Method(Function),
+    /// Something that is there and that templates may not use, and why.
+    Unusable(&'static str),
 }
 
 /// Frees nested values one after the other: by recursion, a list in a list in a list would take the

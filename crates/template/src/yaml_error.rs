@@ -6,11 +6,14 @@ use serde_json::Value;
 
 use crate::strconv::quote;
 
-/// The complaint in Go's words.
-pub fn yaml_error_text(error: &Error) -> String {
+/// The complaint about `text` in Go's words.
+pub fn yaml_error_text(text: &str, error: &Error) -> String {
     const PREFIX: &str = "error converting YAML to JSON: ";
     let reason = match &error.problem {
-        Problem::Syntax(text) => syntax(text, error.position.map_or(1, |at| at.line)),
+        Problem::Syntax(problem) => {
+            let line = error.position.map_or(1, |at| at.line);
+            syntax(problem, line.min(last_line(text, problem)))
+        }
         Problem::NotANumber(written) => {
             let shown = match *written {
                 text if text.starts_with('-') => "-Inf",
@@ -65,6 +68,15 @@ fn go_syntax(value: &Value) -> String {
             format!("map[interface {{}}]interface {{}}{{{}}}", entries.join(", "))
         }
     }
+}
+
+/// Where the text ends, for who looks for the end of a quoted one: ours reads on until a last line is
+/// closed, goyaml stops where the text does.
+fn last_line(text: &str, problem: &str) -> u32 {
+    if text.ends_with('\n') || !problem.starts_with("found unexpected end of stream") {
+        return u32::MAX;
+    }
+    u32::try_from(text.lines().count()).unwrap_or(u32::MAX).max(1)
 }
 
 /// goyaml counts lines from zero, adds one for the scanner's complaints only, and leaves the first

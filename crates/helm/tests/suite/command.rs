@@ -78,9 +78,11 @@ impl Command {
             "--set-literal" => values.set_literal.push(value().to_owned()),
             "--set-file" => {
                 let setting = value().to_owned();
-                let path = setting.split_once('=').map_or("", |(_, path)| path).to_owned();
-                if let Ok(content) = std::fs::read(folder.join(&path)) {
-                    values.file_contents.insert(path, content);
+                // Whatever may be the name of a file in it.
+                for path in setting.split(['=', ',', '{', '}']) {
+                    if let Ok(content) = std::fs::read(folder.join(path)) {
+                        values.file_contents.insert(path.to_owned(), content);
+                    }
                 }
                 values.set_file.push(setting);
             }

@@ -5,7 +5,7 @@
 //! one from `cargo xtask oracle helm --bless`.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use helm::{KubeVersion, MemoryFiles, Options};
 
@@ -27,8 +27,13 @@ struct Row {
     answer: Answer,
 }
 
+/// The table; `EXPRESSIONS` names another one, to try expressions out.
+fn table() -> PathBuf {
+    std::env::var_os("EXPRESSIONS").map_or_else(|| corpus().join("expressions.tsv"), PathBuf::from)
+}
+
 fn rows() -> Vec<Row> {
-    let text = std::fs::read_to_string(corpus().join("expressions.tsv")).expect("the corpus");
+    let text = std::fs::read_to_string(table()).expect("the table of expressions");
     text.lines()
         .map(|line| {
             let mut cells = line.split('\t').map(unescape);
@@ -120,5 +125,5 @@ fn record(rows: &[Row]) {
         };
         out.push_str(&format!("{}\t{kind}\t{}\n", escape(expression), escape(text)));
     }
-    std::fs::write(corpus().join("expressions.tsv"), out).expect("the corpus is writable");
+    std::fs::write(table(), out).expect("the table is writable");
 }

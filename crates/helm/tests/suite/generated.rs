@@ -5,6 +5,8 @@
 //! with Helm; `GENERATED` says how many, `SEED` which. What it finds becomes a row of
 //! `expressions.tsv`.
 
+mod words;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -64,159 +66,6 @@ keys values: in random order in Go
 derivePassword: a second of work each
 call: needs a function as a value, which no template has";
 
-fn literals(kind: char) -> &'static [&'static str] {
-    match kind {
-        's' | 'S' => &[
-            r#""""#,
-            r#""abc""#,
-            r#""Hello big World""#,
-            r#""héllo-wörld ✓""#,
-            r#""a.b.c""#,
-            r#""1""#,
-            r#""-5""#,
-            r#""0x1f""#,
-            r#""1.5""#,
-            r#""true""#,
-            r#""a,b;c d_e""#,
-            r#""  padded\t""#,
-            r#""one\ntwo\n""#,
-            r#""<b>&'""#,
-            r#""UTC""#,
-            r#""Asia/Tokyo""#,
-            ".Values.text",
-            ".Values.unicode",
-            ".Values.lines",
-            ".Release.Name",
-            ".Values.empty",
-        ],
-        'i' => &["0", "1", "2", "-1", "42", "100", "9223372036854775807", "(len .Values.names)"],
-        'z' => &["0", "1", "2", "3", "5", "8", "-1", "20"],
-        'n' => {
-            &["0", "1", "-7", "2.5", "-0.5", "1e9", ".Values.whole", ".Values.fraction", r#""12""#]
-        }
-        'f' => &["0.0", "1.5", "-2.25", "3.0", "1e21", "1e-7", ".Values.fraction"],
-        'b' => &["true", "false", ".Values.yes", ".Values.no"],
-        'l' => &[
-            "(list)",
-            "(list 1 2 3)",
-            r#"(list "b" "a" "b")"#,
-            r#"(list 1 "x" nil true 2.5)"#,
-            ".Values.names",
-            ".Values.mixed",
-            "(until 4)",
-            r#"(splitList "," "x,y,z")"#,
-            "(list (list 1) (dict))",
-        ],
-        'm' | 'M' => &[
-            "(dict)",
-            r#"(dict "a" 1 "b" "x")"#,
-            r#"(dict "name" nil "b" (list 1))"#,
-            ".Values.person",
-            ".Values.person.address",
-            r#"(dict "a" (dict "b" (dict "c" 2.5)))"#,
-        ],
-        'd' => &[
-            "(dict)",
-            r#"(dict "a" 1 "b" "")"#,
-            r#"(dict "a" (dict "b" 0) "l" (list 1))"#,
-            r#"(dict "name" "Bob" "n" nil)"#,
-        ],
-        'k' => &[
-            r#""a""#,
-            r#""b""#,
-            r#""name""#,
-            r#""address""#,
-            r#""string""#,
-            r#""map""#,
-            r#""none""#,
-        ],
-        't' => &[
-            r#"(toDate "2006-01-02" "2024-02-29")"#,
-            r#"(toDate "2006-01-02T15:04:05Z07:00" "2021-07-08T09:10:11+02:00")"#,
-        ],
-        'v' => &[r#""1.2.3""#, r#""v1.10.0-rc.1+b5""#, r#""2""#, r#""1.2.x""#, r#""0.4""#],
-        'c' => &[
-            r#"">=1.2""#,
-            r#""^1.2.0 || ~2""#,
-            r#""1.x""#,
-            r#""<2.0.0-0, !=1.2.3""#,
-            r#""1.0 - 1.9""#,
-            r#""=>1""#,
-            r#""*""#,
-        ],
-        'r' => &[
-            r#""a+""#,
-            r#""^[a-z]*$""#,
-            r#""(\\w)(\\w)""#,
-            r#""\\d{1,2}|x""#,
-            r#""(?i)L""#,
-            r#""""#,
-            r#""[""#,
-            r#""(?P<n>b)""#,
-        ],
-        'y' => &[
-            r#""2006-01-02""#,
-            r#""Mon Jan _2 15:04:05 MST 2006""#,
-            r#""02/01/06 3:04PM -07:00""#,
-            r#""January 2 .000""#,
-            r#""x""#,
-        ],
-        'u' => &[
-            r#""https://u:p@example.com:8443/a/b?x=1&y=2#f""#,
-            r#""/only/path""#,
-            r#""host:80""#,
-            r#""http://[::1]/""#,
-            r#""%zz""#,
-        ],
-        'j' => &[
-            r#""{\"a\": [1, 2.5, null]}""#,
-            r#""[1, \"x\", {}]""#,
-            r#""{bad""#,
-            r#""5""#,
-            r#""\"\\u00e9\"""#,
-        ],
-        'w' => &[
-            r#""a: 1\nb: [x, 2.0]\n""#,
-            r#""- 1\n- c: d\n""#,
-            r#""a: b: c""#,
-            r#""k: 0o17\nl: ~\nm: yes\n""#,
-        ],
-        // No broken ones: what is wrong with TOML is told in other words than Go's library has.
-        'o' => &[r#""a = 1\n[b]\nc = [1.5, 2.5]\n""#, r#""d = \"e\"\n""#],
-        'h' => &[r#""90s""#, r#""-1.5h""#, r#""26h10m""#, r#""1y""#, r#""95""#],
-        'p' => &[r#""/a/b/../c.txt""#, r#""a//b/""#, r#""""#, r#"".""#, r#""../x.tar.gz""#],
-        'g' => &[
-            r#""{{ .Release.Name }}-{{ .Values.text }}""#,
-            r#""{{ range .Values.names }}{{ . }},{{ end }}""#,
-            r#""{{ .Values.nothing.x }}""#,
-            r#""{{ end }}""#,
-            ".Values.template",
-        ],
-        'q' => &[r#""part.plain""#, r#""part.broken""#, r#""part.none""#],
-        'V' => &[
-            r#""%v""#,
-            r#""%d""#,
-            r#""%s""#,
-            r#""%q""#,
-            r#""%5.2f|""#,
-            r#""%x""#,
-            r#""%+v""#,
-            r#""%T""#,
-            r#""%t""#,
-            r#""%08d""#,
-            r#""%e""#,
-            r#""%g""#,
-            r#""%-6s|""#,
-            r#""%c""#,
-            r#""%#v""#,
-            r#""%U""#,
-            r#""%o %b""#,
-        ],
-        '.' => &["."],
-        _ => &["nil", ".Values.nothing", ".Values.missing", ".Values.whole"],
-    }
-}
-
 /// Kinds of which anything may be asked.
 const PLAIN: &str = "sinfblm";
 
@@ -250,7 +99,7 @@ const KINDS: &str = "sSinzfblmMdktvcryujwohpgqV.a";
 fn leaves() -> Level {
     let mut level = Level::new();
     for kind in KINDS.chars() {
-        level.insert(kind, select(literals(kind)).prop_map(str::to_owned).boxed());
+        level.insert(kind, words::word(kind));
     }
     with_anything(level)
 }
@@ -267,7 +116,7 @@ fn with_anything(mut level: Level) -> Level {
 /// work without end or a change to what others see, it stays.
 fn argument(level: &Level, kind: char) -> BoxedStrategy<String> {
     let right = level[&kind].clone();
-    if "tzdSM.Vgq".contains(kind) {
+    if "tzdhSM.Vgq".contains(kind) {
         return right;
     }
     prop_oneof![19 => right, 1 => level[&'a'].clone()].boxed()
@@ -344,7 +193,35 @@ fn templates() -> BoxedStrategy<String> {
         (calls(), calls())
             .prop_map(|(first, second)| format!("{{{{ eq {first} {second} }}}}{{{{ lt {first} {second} }}}}")),
     ];
-    prop_oneof![3 => shown, 1 => constructs].boxed()
+    let whole = prop_oneof![3 => shown, 1 => constructs].boxed();
+    prop_oneof![8 => whole.clone(), 1 => there_and_back(), 1 => mutilated(whole)].boxed()
+}
+
+/// A time as a layout writes it, read by the same layout.
+fn there_and_back() -> BoxedStrategy<String> {
+    let parts = (words::word('y'), words::word('t'));
+    parts
+        .prop_map(|(layout, time)| {
+            format!("{{{{ $t := {time} }}}}{{{{ $s := date {layout} $t }}}}{{{{ $s }}}} {{{{ toDate {layout} $s }}}}")
+        })
+        .boxed()
+}
+
+/// A template in which a character became something else: what is wrong, and where?
+fn mutilated(whole: BoxedStrategy<String>) -> BoxedStrategy<String> {
+    let slip = select(
+        &[
+            "", "", "{{", "}}", "(", ")", " | ", "\"", "$", ".", " ", ",", " end ", ":=", "'", "`",
+            "0", "é", "-", "\n", " else ", "$x", "%", "/*",
+        ][..],
+    );
+    (whole, any::<prop::sample::Index>(), slip)
+        .prop_map(|(text, place, slip)| {
+            let place = place.index(text.chars().count());
+            let slipped = text.chars().enumerate();
+            slipped.map(|(at, c)| if at == place { slip.to_owned() } else { c.into() }).collect()
+        })
+        .boxed()
 }
 
 fn generate(count: usize, seed: u64) -> Vec<String> {

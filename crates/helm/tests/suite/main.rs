@@ -8,6 +8,7 @@
 //! - `expressions`: every function and construct, one line each
 //! - `broken`: charts and templates that must fail, and in which words
 //! - `generated`: templates that nobody wrote
+//! - `settings`: what is given on the command line, and the values it makes
 //! - `shared_cases`: the folder of cases beside the project, where there is one
 //! - `hostile`: what must end soon, in little memory
 
@@ -24,5 +25,6 @@ mod generated;
 mod hostile;
 mod large_chart;
 mod real_helm;
+mod settings;
 mod shared_cases;
 mod world;

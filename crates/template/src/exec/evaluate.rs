@@ -12,7 +12,7 @@ use crate::call::{Call, Function, Parameter};
 use crate::error::Error;
 use crate::run::MissingKey;
 use crate::strconv::quote;
-use crate::value::{MapClass, Member, Value};
+use crate::value::{IntType, MapClass, Member, Value};
 
 /// The arguments of a call: its operands, the first being the function itself, and what comes
 /// through the pipe.
@@ -262,8 +262,14 @@ impl<'t> State<'t, '_> {
                     return Err(self.error(message));
                 }
                 Some(Member::Field(value)) => return Ok(Slot::concrete(value)),
+                Some(Member::Unusable(why)) => return Err(self.error(why)),
                 None => {}
             },
+            Value::Int(kind, number) => {
+                if let Some(method) = crate::sprig::method_of_int(*kind, *number, name) {
+                    return self.call(dot, &method, name, (node.position, node), given);
+                }
+            }
             _ => {}
         }
         let type_name = receiver.type_name();
@@ -411,12 +417,22 @@ impl<'t> State<'t, '_> {
             (Parameter::Bool, _) => Err(found("bool")),
             (Parameter::String, Term::String(constant)) => Ok(Value::String(constant.text.clone())),
             (Parameter::String, _) => Err(found("string")),
-            (Parameter::Int | Parameter::Int64, Term::Number(number)) => match number.int {
-                Some(int) if parameter == Parameter::Int => Ok(Value::int(int)),
-                Some(int) => Ok(Value::int64(int)),
-                None => Err(found("integer")),
-            },
-            (Parameter::Int | Parameter::Int64, _) => Err(found("integer")),
+            (Parameter::Int | Parameter::Int64 | Parameter::Duration, Term::Number(number)) => {
+                match (number.int, parameter) {
+                    (Some(int), Parameter::Int) => Ok(Value::int(int)),
+                    (Some(int), Parameter::Duration) => Ok(Value::Int(IntType::Duration, int)),
+                    (Some(int), _) => Ok(Value::int64(int)),
+                    (None, _) => Err(found("integer")),
+                }
+            }
+            (Parameter::Int | Parameter::Int64 | Parameter::Duration, _) => Err(found("integer")),
+            (Parameter::Uint32, Term::Number(number)) => {
+                match number.int.and_then(|number| u32::try_from(number).ok()) {
+                    Some(number) => Ok(Value::int(number.into())),
+                    None => Err(found("unsigned integer")),
+                }
+            }
+            (Parameter::Uint32, _) => Err(found("unsigned integer")),
             (Parameter::Float, Term::Number(number)) => match number.float {
                 Some(float) => Ok(Value::Float(float)),
                 None => Err(found("float")),

@@ -128,7 +128,9 @@ impl<'a> Directives<'a> {
         if digits.is_empty() {
             return None;
         }
-        let number = digits.parse::<usize>().ok().filter(|number| *number <= MAX_WIDTH as usize);
+        // Go looks before it reads another digit.
+        let is_read = |number: &usize| *number / 10 <= MAX_WIDTH as usize;
+        let number = digits.parse::<usize>().ok().filter(is_read);
         if number.is_none() {
             // Go gives up on the rest of the format.
             self.position = self.format.len();

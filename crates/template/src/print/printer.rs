@@ -59,7 +59,14 @@ impl<'a> Printer<'a> {
                 't' | 'v' => self.pad(truth.to_string().as_bytes()),
                 _ => self.bad_verb(value, verb),
             },
-            Value::Int(_, number) => {
+            Value::Int(kind, number) => {
+                if matches!(verb, 'v' | 's' | 'x' | 'X' | 'q')
+                    && !self.flags.go_syntax
+                    && !self.complaining
+                    && let Some(text) = crate::sprig::text_of_int(*kind, *number)
+                {
+                    return self.string(value, text.as_bytes(), verb);
+                }
                 self.integer(value, number.unsigned_abs(), *number < 0, verb);
             }
             Value::Uint(_, number) => self.unsigned(value, *number, verb),

@@ -14,8 +14,40 @@ fn to_upper(c: char) -> char {
     let mut mapped = c.to_uppercase();
     match (mapped.next(), mapped.next()) {
         (Some(single), None) => single,
-        _ => c,
+        _ => with_iota(c),
     }
+}
+
+/// Greek letters with an iota below have a capital of their own beside the two letters that Rust
+/// makes of them.
+fn with_iota(c: char) -> char {
+    let capital = match c as u32 {
+        code @ (0x1f80..=0x1f87 | 0x1f90..=0x1f97 | 0x1fa0..=0x1fa7) => code + 8,
+        code @ (0x1fb3 | 0x1fc3 | 0x1ff3) => code + 9,
+        code => code,
+    };
+    char::from_u32(capital).unwrap_or(c)
+}
+
+/// The first letter of a word: `ǆ` becomes `ǅ`, and Georgian words have no capitals.
+fn to_title(c: char) -> char {
+    match c {
+        '\u{1c4}'..='\u{1c6}' => '\u{1c5}',
+        '\u{1c7}'..='\u{1c9}' => '\u{1c8}',
+        '\u{1ca}'..='\u{1cc}' => '\u{1cb}',
+        '\u{1f1}'..='\u{1f3}' => '\u{1f2}',
+        '\u{10d0}'..='\u{10fa}' | '\u{10fd}'..='\u{10ff}' => c,
+        c => to_upper(c),
+    }
+}
+
+fn is_title(c: char) -> bool {
+    matches!(
+        c,
+        '\u{1c5}' | '\u{1c8}' | '\u{1cb}' | '\u{1f2}'
+        | '\u{1f88}'..='\u{1f8f}' | '\u{1f98}'..='\u{1f9f}' | '\u{1fa8}'..='\u{1faf}'
+        | '\u{1fbc}' | '\u{1fcc}' | '\u{1ffc}'
+    )
 }
 
 fn to_lower(c: char) -> char {
@@ -32,7 +64,7 @@ pub(super) fn title(text: &str) -> String {
     let mut previous = ' ';
     text.chars()
         .map(|c| {
-            let mapped = if is_separator(previous) { to_upper(c) } else { c };
+            let mapped = if is_separator(previous) { to_title(c) } else { c };
             previous = c;
             mapped
         })
@@ -63,12 +95,14 @@ pub(super) fn untitle(text: &str) -> String {
 }
 
 pub(super) fn swap(text: &str) -> String {
+    let mut after_space = true;
     text.chars()
         .map(|c| {
-            if c.is_uppercase() {
+            let starts_word = std::mem::replace(&mut after_space, c.is_whitespace());
+            if c.is_uppercase() || is_title(c) {
                 to_lower(c)
             } else if c.is_lowercase() {
-                to_upper(c)
+                if starts_word { to_title(c) } else { to_upper(c) }
             } else {
                 c
             }
@@ -85,7 +119,11 @@ pub(super) fn pascal(text: &str) -> String {
     let letters: Vec<char> = text.chars().collect();
     let leading = letters.iter().take_while(|c| is_connector(**c)).count();
     let mut out: String = letters[..leading].iter().collect();
-    let Some(first) = letters.get(leading) else { return out };
+    let Some(first) = letters.get(leading) else {
+        // Nothing but connectors: the last one once more.
+        out.extend(letters.last());
+        return out;
+    };
     let mut in_capitals = first.is_uppercase();
     let mut current = to_upper(*first);
     for next in &letters[leading + 1..] {

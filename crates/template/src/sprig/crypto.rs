@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::value::Value;
 
 pub(super) fn register(functions: &mut Functions) {
-    use Parameter::{Int, String};
+    use Parameter::{Int, String, Uint32};
     add_fixed(
         functions,
         &[
@@ -24,7 +24,7 @@ pub(super) fn register(functions: &mut Functions) {
             ("adler32sum", &[String], |_, a| Ok(Value::string(adler32(bytes(&a[0])).to_string()))),
             ("bcrypt", &[String], |call, a| Ok(Value::string(bcrypt(call, bytes(&a[0]))?))),
             ("htpasswd", &[String, String], htpasswd),
-            ("derivePassword", &[Int, String, String, String, String], derive_password),
+            ("derivePassword", &[Uint32, String, String, String, String], derive_password),
             ("encryptAES", &[String, String], encrypt),
             ("decryptAES", &[String, String], |_, a| decrypt(bytes(&a[0]), bytes(&a[1]))),
             ("randBytes", &[Int], random_bytes),

@@ -12,10 +12,11 @@ use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
 
 use super::layout::{self, Wall};
 use super::{add_fixed, numbers};
-use crate::arguments::text;
+use crate::arguments::{int, text};
 use crate::call::{Call, Function, Functions, Parameter};
 use crate::error::Error;
-use crate::value::{JsonForm, Kind, Marshals, Member, Object, Text, Value};
+use crate::strconv::parse_clamped;
+use crate::value::{IntType, JsonForm, Kind, Marshals, Member, Object, Text, Value};
 
 const TIME: &str = "time.Time";
 const SECOND: i128 = 1_000_000_000;
@@ -132,8 +133,11 @@ impl Object for Moment {
             "Second" => constant(Value::int(wall.second().into())),
             "Nanosecond" => constant(Value::int(wall.subsec_nanosecond().into())),
             "YearDay" => constant(Value::int(wall.day_of_year().into())),
-            "Month" => constant(Value::string(self.format("January"))),
-            "Weekday" => constant(Value::string(self.format("Monday"))),
+            "Month" => constant(Value::Int(IntType::Month, wall.month().into())),
+            "Weekday" => {
+                let number = wall.weekday().to_sunday_zero_offset();
+                constant(Value::Int(IntType::Weekday, number.into()))
+            }
             "Unix" => constant(Value::int64((self.nanoseconds.div_euclid(SECOND)) as i64)),
             "UnixMilli" => constant(Value::int64(self.nanoseconds.div_euclid(1_000_000) as i64)),
             "UnixMicro" => constant(Value::int64(self.nanoseconds.div_euclid(1000) as i64)),
@@ -145,6 +149,41 @@ impl Object for Moment {
             "Format" => Some(Member::Method(Function::bound(&[Parameter::String], move |_, a| {
                 Ok(Value::string(this.format(&text(&a[0]))))
             }))),
+            "MarshalText" => constant(Value::Bytes(self.format(RFC_3339).into())),
+            "MarshalJSON" => {
+                constant(Value::Bytes(format!("\"{}\"", self.format(RFC_3339)).into()))
+            }
+            "Add" => Some(Member::Method(Function::bound(&[Parameter::Duration], move |_, a| {
+                Ok(this.add(int(&a[0]).into()).into_value())
+            }))),
+            "Sub" => {
+                Some(Member::Method(Function::bound(&[Parameter::Object(TIME)], move |_, a| {
+                    let other = moment(&a[0]).map_or(0, |m| m.nanoseconds);
+                    let passed = (this.nanoseconds - other).clamp(i64::MIN.into(), i64::MAX.into());
+                    Ok(Value::Int(IntType::Duration, i64::try_from(passed).unwrap_or_default()))
+                })))
+            }
+            "Compare" => {
+                Some(Member::Method(Function::bound(&[Parameter::Object(TIME)], move |_, a| {
+                    let other = moment(&a[0]).map_or(0, |m| m.nanoseconds);
+                    Ok(Value::int(this.nanoseconds.cmp(&other) as i64))
+                })))
+            }
+            "Date" => Some(Member::Unusable("function Date has 3 return values; should be 1 or 2")),
+            "Clock" => {
+                Some(Member::Unusable("function Clock has 3 return values; should be 1 or 2"))
+            }
+            "Zone" => Some(Member::Unusable(
+                "invalid function signature for Zone: second return value should be error; is int",
+            )),
+            "ISOWeek" => Some(Member::Unusable(
+                "invalid function signature for ISOWeek: second return value should be error; is int",
+            )),
+            "wall" => {
+                Some(Member::Unusable("wall is an unexported field of struct type time.Time"))
+            }
+            "ext" => Some(Member::Unusable("ext is an unexported field of struct type time.Time")),
+            "loc" => Some(Member::Unusable("loc is an unexported field of struct type time.Time")),
             "AddDate" => Some(Member::Method(Function::bound(
                 &[Parameter::Int, Parameter::Int, Parameter::Int],
                 move |_, a| Ok(add_date(&this, a).into_value()),
@@ -178,7 +217,9 @@ impl Object for Moment {
     }
 
     fn marshals(&self) -> Marshals {
-        Marshals::Time(self.format(RFC_3339))
+        let zone = self.zone_name.as_deref();
+        let local = LOCAL_TIMES.iter().find(|(name, _)| zone == Some(*name));
+        Marshals::Time(self.format(local.map_or(RFC_3339, |(_, layout)| *layout)))
     }
 
     fn deep_equal(&self, other: &dyn Object) -> bool {
@@ -192,6 +233,12 @@ impl Object for Moment {
 }
 
 const RFC_3339: &str = "2006-01-02T15:04:05.999999999Z07:00";
+/// What Go's library for TOML calls the zones of times that have none, and how it writes those.
+const LOCAL_TIMES: [(&str, &str); 3] = [
+    ("datetime-local", "2006-01-02T15:04:05.999999999"),
+    ("date-local", "2006-01-02"),
+    ("time-local", "15:04:05.999999999"),
+];
 const DEFAULT_LAYOUT: &str = "2006-01-02 15:04:05.999999999 -0700 MST";
 
 fn now(call: &Call<'_>) -> Moment {
@@ -208,7 +255,9 @@ fn moment(value: &Value) -> Option<&Moment> {
 /// A time, or seconds since the epoch, or else now.
 fn moment_of(call: &Call<'_>, value: &Value) -> Moment {
     match value {
-        Value::Int(_, seconds) => Moment::utc(i128::from(*seconds) * SECOND),
+        Value::Int(IntType::Int | IntType::Int32 | IntType::Int64, seconds) => {
+            Moment::utc(i128::from(*seconds) * SECOND)
+        }
         other => moment(other).cloned().unwrap_or_else(|| now(call)),
     }
 }
@@ -216,7 +265,11 @@ fn moment_of(call: &Call<'_>, value: &Value) -> Moment {
 fn in_zone(call: &Call<'_>, layout: &str, value: &Value, zone: &str) -> Value {
     let zone = match zone {
         "" | "UTC" | "Local" => TimeZone::UTC,
-        name => TimeZoneDatabase::bundled().get(name).unwrap_or(TimeZone::UTC),
+        name => {
+            // Small letters name another file.
+            let known = TimeZoneDatabase::bundled().get(name).ok();
+            known.filter(|known| known.iana_name() == Some(name)).unwrap_or(TimeZone::UTC)
+        }
     };
     let moment = Moment { zone, zone_name: None, ..moment_of(call, value) };
     Value::string(moment.format(layout))
@@ -238,12 +291,44 @@ fn parse(layout: &str, whole: &str) -> Result<Moment, String> {
         .compatible()
         .map_err(|_| "day out of range".to_owned())?;
     let is_utc = zone == TimeZone::UTC;
+    let zone = match parsed.named_offset.and_then(|seconds| Offset::from_seconds(seconds).ok()) {
+        Some(named) => TimeZone::fixed(named),
+        None => zone,
+    };
     let zone_name = match parsed.zone_name {
         Some(name) if is_utc && name == "UTC" => None,
         None if !is_utc => Some(String::new()),
         name => name,
     };
     Ok(Moment { nanoseconds: timestamp.as_nanosecond(), zone, zone_name })
+}
+
+/// A time of a TOML document, which may have no zone, no date or no time of day.
+pub(crate) fn time_of_toml(whole: &str) -> Option<Value> {
+    const LAYOUTS: [(&str, Option<&str>); 7] = [
+        ("2006-01-02T15:04:05.999999999Z07:00", None),
+        ("2006-01-02T15:04:05.999999999", Some("datetime-local")),
+        ("2006-01-02", Some("date-local")),
+        ("15:04:05.999999999", Some("time-local")),
+        ("2006-01-02T15:04Z07:00", None),
+        ("2006-01-02T15:04", Some("datetime-local")),
+        ("15:04", Some("time-local")),
+    ];
+    for (layout, zone) in LAYOUTS {
+        let Ok(mut moment) = parse(layout, whole) else { continue };
+        // Go reads numbers without their leading zeros too: then the signs stand elsewhere.
+        let end = layout.find(['.', 'Z']).unwrap_or(layout.len());
+        let is_sign = |(_, byte): &(usize, u8)| !byte.is_ascii_digit();
+        let mut signs = layout[..end].bytes().enumerate().filter(is_sign);
+        if !signs.all(|(at, sign)| whole.as_bytes().get(at) == Some(&sign)) {
+            return None;
+        }
+        if let Some(zone) = zone {
+            moment.zone_name = Some(zone.to_owned());
+        }
+        return Some(moment.into_value());
+    }
+    None
 }
 
 fn add_date(moment: &Moment, arguments: &[Value]) -> Moment {
@@ -294,11 +379,11 @@ fn ago(call: &mut Call<'_>, arguments: &[Value]) -> Result<Value, Error> {
 
 fn duration(value: &Value) -> String {
     let seconds = match value {
-        Value::String(text) => text.as_str().parse().unwrap_or(0),
-        Value::Int(crate::value::IntType::Int64, seconds) => *seconds,
+        Value::String(text) => parse_clamped(&text.as_str()),
+        Value::Int(IntType::Int64, seconds) => *seconds,
         _ => 0,
     };
-    show_duration(i128::from(seconds) * SECOND)
+    show_duration(seconds.wrapping_mul(1_000_000_000).into())
 }
 
 fn rounded(call: &Call<'_>, value: &Value) -> String {
@@ -312,7 +397,7 @@ fn rounded(call: &Call<'_>, value: &Value) -> String {
     ];
     let nanoseconds = match value {
         Value::String(text) => parse_duration(&text.as_str()).unwrap_or(0),
-        Value::Int(crate::value::IntType::Int64, nanoseconds) => i128::from(*nanoseconds),
+        Value::Int(IntType::Int64, nanoseconds) => i128::from(*nanoseconds),
         other => match moment(other) {
             Some(moment) => now(call).nanoseconds - moment.nanoseconds,
             None => 0,
@@ -326,7 +411,7 @@ fn rounded(call: &Call<'_>, value: &Value) -> String {
 }
 
 /// `time.Duration.String`.
-fn show_duration(nanoseconds: i128) -> String {
+pub(super) fn show_duration(nanoseconds: i128) -> String {
     let sign = if nanoseconds < 0 { "-" } else { "" };
     let total = nanoseconds.unsigned_abs();
     if total == 0 {
@@ -377,13 +462,18 @@ fn parse_duration(whole: &str) -> Result<i128, String> {
     }
     let mut total: i128 = 0;
     while !rest.is_empty() {
-        let digits = rest.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
+        let count = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+        let whole_digits = count(rest);
+        let digits = match rest[whole_digits..].strip_prefix('.') {
+            Some(decimals) => whole_digits + 1 + count(decimals),
+            None => whole_digits,
+        };
         let number = &rest[..digits];
         rest = &rest[digits..];
         let letters = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
         let unit_name = &rest[..letters];
         rest = &rest[letters..];
-        if !number.bytes().any(|byte| byte.is_ascii_digit()) || number.matches('.').count() > 1 {
+        if !number.bytes().any(|byte| byte.is_ascii_digit()) {
             return Err(invalid());
         }
         let quoted = crate::strconv::quote(whole.as_bytes());

@@ -2,7 +2,7 @@
 
 use jiff::civil::DateTime;
 
-const MONTHS: [&str; 12] = [
+pub(super) const MONTHS: [&str; 12] = [
     "January",
     "February",
     "March",
@@ -16,7 +16,7 @@ const MONTHS: [&str; 12] = [
     "November",
     "December",
 ];
-const DAYS: [&str; 7] =
+pub(super) const DAYS: [&str; 7] =
     ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 /// A piece of a layout.
@@ -243,6 +243,8 @@ pub(super) struct Parsed {
     /// The offset or zone name, if the text had one.
     pub(super) offset_seconds: Option<i32>,
     pub(super) zone_name: Option<String>,
+    /// The offset that a name such as `GMT+3` tells; what was read counts as UTC all the same.
+    pub(super) named_offset: Option<i32>,
 }
 
 /// `time.Parse` up to the choice of the zone; the error is Go's.
@@ -310,6 +312,7 @@ struct Fields {
     pm: Option<bool>,
     offset_seconds: Option<i32>,
     zone_name: Option<String>,
+    named_offset: Option<i32>,
 }
 
 impl Fields {
@@ -438,12 +441,13 @@ impl Fields {
     }
 
     fn zone<'t>(&mut self, text: &'t str) -> Result<&'t str, Problem> {
-        let length = text.bytes().take_while(u8::is_ascii_uppercase).count();
-        if !(3..=5).contains(&length) {
-            return Err(Problem::Syntax);
+        let length = zone_length(text).ok_or(Problem::Syntax)?;
+        let (name, rest) = text.split_at(length);
+        if let Some(hours) = name.strip_prefix("GMT").filter(|hours| !hours.is_empty()) {
+            self.named_offset = hours.parse::<i32>().ok().map(|hours| hours * 3600);
         }
-        self.zone_name = Some(text[..length].to_owned());
-        Ok(&text[length..])
+        self.zone_name = Some(name.to_owned());
+        Ok(rest)
     }
 
     fn offset<'t>(
@@ -474,6 +478,11 @@ impl Fields {
                 rest = rest.strip_prefix(':').ok_or(Problem::Syntax)?;
             }
             let (number, after) = fixed(rest, 2)?;
+            const NAMES: [&str; 3] =
+                ["time zone offset hour", "time zone offset minute", "time zone offset second"];
+            if number > [24, 60, 60][index] {
+                return Err(Problem::Range(NAMES[index]));
+            }
             total += number as i32;
             rest = after;
         }
@@ -498,8 +507,48 @@ impl Fields {
         let date_time =
             DateTime::new(self.year, month, day, hour, self.minute, self.second, self.nanosecond)
                 .map_err(|_| "day")?;
-        Ok(Parsed { date_time, offset_seconds: self.offset_seconds, zone_name: self.zone_name })
+        Ok(Parsed {
+            date_time,
+            offset_seconds: self.offset_seconds,
+            zone_name: self.zone_name,
+            named_offset: self.named_offset,
+        })
     }
+}
+
+/// How long the abbreviation of a zone is that a text begins with.
+fn zone_length(text: &str) -> Option<usize> {
+    if text.starts_with("UTC") {
+        return Some(3);
+    }
+    if text.len() < 3 {
+        return None;
+    }
+    if text.starts_with("ChST") || text.starts_with("MeST") {
+        return Some(4);
+    }
+    if let Some(rest) = text.strip_prefix("GMT") {
+        return Some(3 + signed_hours(rest).unwrap_or(0));
+    }
+    if text.starts_with(['+', '-']) {
+        return signed_hours(text);
+    }
+    let length = text.bytes().take(6).take_while(u8::is_ascii_uppercase).count();
+    let fits = match length {
+        3 => true,
+        4 => text[..4].ends_with('T') || text.starts_with("WITA"),
+        5 => text[..5].ends_with('T'),
+        _ => false,
+    };
+    fits.then_some(length)
+}
+
+/// The length of `+3` or `-11`.
+fn signed_hours(text: &str) -> Option<usize> {
+    let digits = text.strip_prefix(['+', '-'])?;
+    let count = digits.bytes().take_while(u8::is_ascii_digit).count();
+    let hours: u32 = digits[..count].parse().ok()?;
+    (hours <= 23).then_some(1 + count)
 }
 
 fn fixed(text: &str, count: usize) -> Result<(i64, &str), Problem> {

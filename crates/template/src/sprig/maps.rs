@@ -21,11 +21,12 @@ pub(super) fn register(functions: &mut Functions) {
                 let target = made(&a[0])?;
                 call.note_stored(&target, &a[2]);
                 target.set(string_value(&a[1]), a[2].clone());
-                Ok(a[0].clone())
+                Ok(Value::Map(target))
             }),
             ("unset", &[Map, String], |_, a| {
-                map(&a[0]).entries_mut().remove(bytes(&a[1]));
-                Ok(a[0].clone())
+                let target = plain(&a[0]);
+                target.entries_mut().remove(bytes(&a[1]));
+                Ok(Value::Map(target))
             }),
             ("hasKey", &[Map, String], |_, a| {
                 Ok(Value::Bool(map(&a[0]).entries().contains_key(bytes(&a[1]))))
@@ -59,9 +60,14 @@ pub(super) fn register(functions: &mut Functions) {
     );
 }
 
+/// The dictionary as the parameter declares it, whatever type it had.
+fn plain(value: &Value) -> Map {
+    map(value).converted(MapClass::Any)
+}
+
 /// The dictionary to put something into.
 fn made(value: &Value) -> Result<Map, Error> {
-    let map = map(value);
+    let map = plain(value);
     if map.is_nil() {
         return Err(Error::function("assignment to entry in nil map"));
     }
@@ -90,7 +96,7 @@ fn filtered(arguments: &[Value], keep: bool) -> Value {
 }
 
 fn merge_all(call: &mut Call<'_>, arguments: &[Value], overwrite: bool) -> Result<Value, Error> {
-    let mut target = map(&arguments[0]);
+    let mut target = plain(&arguments[0]);
     for source in &arguments[1..] {
         let source = map(source);
         if target.is_nil() && !source.is_nil() {

@@ -1,22 +1,21 @@
 //! Arithmetic: on `int64`, and on decimals for the functions that end in `f`.
 
 use super::{add_fixed, add_variadic, strings};
-use crate::arguments::{bytes, int};
+use crate::arguments::{int, text};
 use crate::call::{Call, Functions, Parameter};
 use crate::error::Error;
 use crate::print;
-use crate::strconv::{parse_float, parse_int_any_base, shortest_digits};
-use crate::value::{ElementType, List, Value};
+use crate::strconv::{
+    format_float, parse_clamped, parse_float, parse_int_any_base, shortest_digits,
+};
+use crate::value::{ElementType, IntType, List, Value};
 
 pub(super) fn register(functions: &mut Functions) {
     use Parameter::{Any, Float, Int, String};
     add_fixed(
         functions,
         &[
-            ("atoi", &[String], |_, a| {
-                let text = std::string::String::from_utf8_lossy(bytes(&a[0])).into_owned();
-                Ok(Value::int(text.parse().unwrap_or(0)))
-            }),
+            ("atoi", &[String], |_, a| Ok(Value::int(parse_clamped(&text(&a[0]))))),
             ("int", &[Any], |_, a| Ok(Value::int(to_int(&a[0])))),
             ("int64", &[Any], |_, a| Ok(Value::int64(to_int(&a[0])))),
             ("float64", &[Any], |_, a| Ok(Value::Float(to_float(&a[0])))),
@@ -27,7 +26,7 @@ pub(super) fn register(functions: &mut Functions) {
             }),
             ("div", &[Any, Any], |_, a| divide(a, i64::wrapping_div)),
             ("mod", &[Any, Any], |_, a| divide(a, i64::wrapping_rem)),
-            ("add1f", &[Any], |_, a| Ok(decimals(&[a[0].clone(), Value::int(1)], Decimal::add))),
+            ("add1f", &[Any], |_, a| decimals(&[a[0].clone(), Value::int(1)], Decimal::add)),
             ("ceil", &[Any], |_, a| Ok(Value::Float(to_float(&a[0]).ceil()))),
             ("floor", &[Any], |_, a| Ok(Value::Float(to_float(&a[0]).floor()))),
             ("until", &[Int], |call, a| {
@@ -51,15 +50,15 @@ pub(super) fn register(functions: &mut Functions) {
             }),
             ("addf", &[Any], |_, a| {
                 let all = [&[Value::int(0)], a].concat();
-                Ok(decimals(&all, Decimal::add))
+                decimals(&all, Decimal::add)
             }),
-            ("subf", &[Any, Any], |_, a| Ok(decimals(a, Decimal::subtract))),
-            ("mulf", &[Any, Any], |_, a| Ok(decimals(a, Decimal::multiply))),
+            ("subf", &[Any, Any], |_, a| decimals(a, Decimal::subtract)),
+            ("mulf", &[Any, Any], |_, a| decimals(a, Decimal::multiply)),
             ("divf", &[Any, Any], |_, a| {
                 if a[1..].iter().any(|divisor| to_float(divisor) == 0.0) {
                     return Err(Error::function("decimal division by 0"));
                 }
-                Ok(decimals(a, Decimal::divide))
+                decimals(a, Decimal::divide)
             }),
             ("biggest", &[Any, Any], |_, a| Ok(extreme(a, i64::max))),
             ("max", &[Any, Any], |_, a| Ok(extreme(a, i64::max))),
@@ -75,6 +74,8 @@ pub(super) fn register(functions: &mut Functions) {
 /// `cast.ToInt`: zero for what is no number.
 pub(crate) fn to_int(value: &Value) -> i64 {
     match value {
+        // A length of time is no number to `cast`, though months and days are.
+        Value::Int(IntType::Duration, _) => 0,
         Value::Int(_, number) => *number,
         Value::Uint(_, number) => *number as i64,
         Value::Float(number) => go_int(*number),
@@ -103,6 +104,7 @@ fn without_zero_decimals(text: &str) -> &str {
 /// `cast.ToFloat64`.
 pub(super) fn to_float(value: &Value) -> f64 {
     match value {
+        Value::Int(IntType::Duration, _) => 0.0,
         Value::Int(_, number) => *number as f64,
         Value::Uint(_, number) => *number as f64,
         Value::Float(number) => *number,
@@ -191,10 +193,17 @@ fn random_int(call: &mut Call<'_>, arguments: &[Value]) -> Result<Value, Error> 
     Ok(Value::int(low + strings::random_below(call, span) as i64))
 }
 
-fn decimals(arguments: &[Value], operation: fn(Decimal, Decimal) -> Decimal) -> Value {
-    let mut numbers = arguments.iter().map(|value| Decimal::from_float(to_float(value)));
-    let first = numbers.next().unwrap_or(Decimal { digits: 0, exponent: 0 });
-    Value::Float(numbers.fold(first, operation).to_float())
+fn decimals(
+    arguments: &[Value],
+    operation: fn(Decimal, Decimal) -> Decimal,
+) -> Result<Value, Error> {
+    let numbers: Vec<f64> = arguments.iter().map(to_float).collect();
+    if let Some(endless) = numbers.iter().find(|number| !number.is_finite()) {
+        let shown = format_float(*endless);
+        return Err(Error::function(format!("Cannot create a Decimal from {shown}")));
+    }
+    let result = numbers.into_iter().map(Decimal::from_float).reduce(operation);
+    Ok(Value::Float(result.map_or(0.0, Decimal::to_float)))
 }
 
 /// A decimal number, so that 0.1 + 0.2 is 0.3: `digits × 10^exponent`. Digits beyond 128 bits are

@@ -1,8 +1,7 @@
 //! Regular expressions in Go's RE2 syntax.
 //!
-//! The `regex` crate is of the same family: linear time, nearly the same syntax. [`translate`] bridges
-//! what differs (ASCII classes, `\Q…\E`, literal brackets in classes) and words the complaints as Go
-//! does.
+//! The `regex` crate is of the same family: linear time, nearly the same syntax. `regex_syntax` bridges
+//! what differs and words the complaints as Go does.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,6 +11,7 @@ use std::rc::Rc;
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use super::add_fixed;
+use super::regex_syntax::{Translated, translate};
 use crate::arguments::{bytes, int, text};
 use crate::call::{Call, Functions, Parameter};
 use crate::error::Error;
@@ -55,6 +55,8 @@ pub(crate) struct Regexes(RefCell<BTreeMap<Vec<u8>, Compiled>>);
 #[derive(Clone)]
 struct Compiled {
     regex: Rc<Regex>,
+    /// The names of its groups, and their numbers.
+    names: Rc<[(String, usize)]>,
     /// The first of [`SIZES`] that it fits into.
     size: usize,
 }
@@ -69,24 +71,24 @@ const MAX_WORK: usize = 1 << 38;
 const MAX_KEPT: usize = 200;
 
 fn is_match(call: &Call<'_>, arguments: &[Value]) -> Result<bool, Error> {
-    Ok(compiled(call, arguments, "")?.is_match(bytes(&arguments[1])))
+    Ok(compiled(call, arguments, "")?.regex.is_match(bytes(&arguments[1])))
 }
 
 /// The expression that is the first argument, if the text that is the second one is not too long
 /// for it.
-fn compiled(call: &Call<'_>, arguments: &[Value], panic: &str) -> Result<Rc<Regex>, Error> {
+fn compiled(call: &Call<'_>, arguments: &[Value], panic: &str) -> Result<Compiled, Error> {
     let known = call.run.regexes.0.borrow().get(bytes(&arguments[0])).cloned();
-    let Compiled { regex, size } = match known {
+    let compiled = match known {
         Some(compiled) => compiled,
         None => compile_for(call, &arguments[0], panic)?,
     };
     let length = bytes(&arguments[1]).len();
-    if length.saturating_mul(size) > MAX_WORK {
+    if length.saturating_mul(compiled.size) > MAX_WORK {
         return Err(Error::limit(format!(
             "text of {length} bytes is too long for so large a regular expression"
         )));
     }
-    Ok(regex)
+    Ok(compiled)
 }
 
 fn compile_for(call: &Call<'_>, pattern: &Value, panic: &str) -> Result<Compiled, Error> {
@@ -113,11 +115,12 @@ fn compile_for(call: &Call<'_>, pattern: &Value, panic: &str) -> Result<Compiled
 }
 
 fn compile(source: &str) -> Result<Compiled, String> {
-    let translated = translate(source)?;
+    let Translated { expression, names } = translate(source)?;
+    let names = Rc::from(names);
     for size in SIZES {
-        let mut builder = RegexBuilder::new(&translated);
+        let mut builder = RegexBuilder::new(&expression);
         match builder.size_limit(size).dfa_size_limit(4 << 20).nest_limit(250).build() {
-            Ok(regex) => return Ok(Compiled { regex: Rc::new(regex), size }),
+            Ok(regex) => return Ok(Compiled { regex: Rc::new(regex), names, size }),
             Err(regex::Error::CompiledTooBig(_)) => {}
             Err(_) => return Err(format!("invalid or unsupported syntax: `{source}`")),
         }
@@ -160,7 +163,7 @@ fn work_of_a_match(whole: &[u8]) -> usize {
 }
 
 fn find_all(call: &mut Call<'_>, arguments: &[Value], panic: &str) -> Result<Value, Error> {
-    let regex = compiled(call, arguments, panic)?;
+    let regex = compiled(call, arguments, panic)?.regex;
     let whole = bytes(&arguments[1]);
     let matches = found(call, &regex, whole, int(&arguments[2]))?;
     let texts = matches.into_iter().map(|(start, end)| Value::string(&whole[start..end]));
@@ -168,16 +171,59 @@ fn find_all(call: &mut Call<'_>, arguments: &[Value], panic: &str) -> Result<Val
 }
 
 fn find(call: &mut Call<'_>, arguments: &[Value], panic: &str) -> Result<Value, Error> {
-    let regex = compiled(call, arguments, panic)?;
+    let regex = compiled(call, arguments, panic)?.regex;
     let first = regex.find(bytes(&arguments[1]));
     Ok(Value::string(first.map_or(&b""[..], |m| m.as_bytes())))
 }
 
 fn replace(call: &mut Call<'_>, arguments: &[Value], panic: &str) -> Result<Value, Error> {
-    let regex = compiled(call, arguments, panic)?;
+    let Compiled { regex, names, .. } = compiled(call, arguments, panic)?;
     let (whole, with) = (bytes(&arguments[1]), bytes(&arguments[2]));
     call.check_size(with.len().saturating_mul(whole.len() + 1) / 8)?;
-    replaced(call, &regex, whole, |captures, out| captures.expand(with, out))
+    replaced(call, &regex, whole, |captures, out| expand(with, captures, &names, out))
+}
+
+/// Writes a replacement, in which `$1`, `${1}` and `$name` stand for what a group matched.
+fn expand(with: &[u8], captures: &Captures<'_>, names: &[(String, usize)], out: &mut Vec<u8>) {
+    let mut rest = with;
+    while let Some(at) = rest.iter().position(|byte| *byte == b'$') {
+        out.extend_from_slice(&rest[..at]);
+        rest = &rest[at + 1..];
+        if let Some(after) = rest.strip_prefix(b"$") {
+            out.push(b'$');
+            rest = after;
+            continue;
+        }
+        let Some((name, after)) = reference(rest) else {
+            out.push(b'$');
+            continue;
+        };
+        rest = after;
+        let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
+        let group = if is_number && (name == "0" || !name.starts_with('0')) {
+            name.parse().ok().and_then(|number| captures.get(number))
+        } else {
+            // Of several groups with one name, the first that matched.
+            let numbers = names.iter().filter(|(known, _)| known == name);
+            numbers.filter_map(|(_, number)| captures.get(*number)).next()
+        };
+        out.extend_from_slice(group.map_or(b"", |it| it.as_bytes()));
+    }
+    out.extend_from_slice(rest);
+}
+
+/// The name after a dollar sign, in braces or as long as it goes, and what follows.
+fn reference(text: &[u8]) -> Option<(&str, &[u8])> {
+    let (inside, is_braced) = match text.strip_prefix(b"{") {
+        Some(inside) => (inside, true),
+        None => (text, false),
+    };
+    let valid = inside.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let is_word = |c: char| c == '_' || c.is_alphanumeric();
+    let end = valid.find(|c: char| !is_word(c)).unwrap_or(valid.len());
+    let (name, after) = (&valid[..end], &inside[end..]);
+    let after = if is_braced { after.strip_prefix(b"}")? } else { after };
+    (!name.is_empty()).then_some((name, after))
 }
 
 /// The text with what `put` writes in the place of every match.
@@ -205,14 +251,14 @@ fn replaced(
 }
 
 fn replace_literal(call: &mut Call<'_>, arguments: &[Value], panic: &str) -> Result<Value, Error> {
-    let regex = compiled(call, arguments, panic)?;
+    let regex = compiled(call, arguments, panic)?.regex;
     let (whole, with) = (bytes(&arguments[1]), bytes(&arguments[2]));
     call.check_size(with.len().saturating_mul(whole.len() + 1) / 8)?;
     replaced(call, &regex, whole, |_, out| out.extend_from_slice(with))
 }
 
 fn split(call: &mut Call<'_>, arguments: &[Value], panic: &str) -> Result<Value, Error> {
-    let regex = compiled(call, arguments, panic)?;
+    let regex = compiled(call, arguments, panic)?.regex;
     let whole = bytes(&arguments[1]);
     let limit = int(&arguments[2]);
     if limit == 0 {
@@ -248,305 +294,6 @@ fn quote_meta(text: &str) -> String {
         out.push(c);
     }
     out
-}
-
-/// Rewrites Go's syntax into that of the `regex` crate, or says what Go would complain about.
-fn translate(source: &str) -> Result<String, String> {
-    let mut translator = Translator { rest: source, out: String::new(), groups: 0 };
-    translator.run(source)?;
-    Ok(translator.out)
-}
-
-struct Translator<'a> {
-    rest: &'a str,
-    out: String,
-    groups: usize,
-}
-
-impl Translator<'_> {
-    fn run(&mut self, source: &str) -> Result<(), String> {
-        // What a repetition would apply to: nothing yet, something, or already a repetition.
-        let mut operand = Operand::Missing;
-        while let Some(c) = self.rest.chars().next() {
-            let here = self.rest;
-            self.rest = &self.rest[c.len_utf8()..];
-            operand = match c {
-                '(' => {
-                    self.group(here)?;
-                    Operand::Missing
-                }
-                ')' => {
-                    if self.groups == 0 {
-                        return Err(format!("unexpected ): `{source}`"));
-                    }
-                    self.groups -= 1;
-                    self.out.push(')');
-                    Operand::Present
-                }
-                '|' => {
-                    self.out.push('|');
-                    Operand::Missing
-                }
-                '*' | '+' | '?' => self.repetition(&c.to_string(), operand)?,
-                '{' => match counted(here) {
-                    Some((text, low, high)) => {
-                        if low > 1000 || high.is_some_and(|high| high > 1000 || high < low) {
-                            return Err(format!("invalid repeat count: `{text}`"));
-                        }
-                        self.rest = &here[text.len()..];
-                        self.repetition(text, operand)?
-                    }
-                    None => {
-                        self.out.push_str(r"\{");
-                        Operand::Present
-                    }
-                },
-                '[' => {
-                    self.class(here)?;
-                    Operand::Present
-                }
-                '\\' => {
-                    self.escape(here)?;
-                    Operand::Present
-                }
-                '}' | ']' => {
-                    self.out.push('\\');
-                    self.out.push(c);
-                    Operand::Present
-                }
-                c => {
-                    self.out.push(c);
-                    Operand::Present
-                }
-            };
-        }
-        if self.groups > 0 {
-            return Err(format!("missing closing ): `{source}`"));
-        }
-        Ok(())
-    }
-
-    fn repetition(&mut self, text: &str, operand: Operand) -> Result<Operand, String> {
-        let lazy = self.rest.starts_with('?');
-        let shown = if lazy { format!("{text}?") } else { text.to_owned() };
-        match operand {
-            Operand::Missing => {
-                return Err(format!("missing argument to repetition operator: `{shown}`"));
-            }
-            Operand::Repeated(before) => {
-                return Err(format!("invalid nested repetition operator: `{before}{shown}`"));
-            }
-            Operand::Present => {}
-        }
-        self.out.push_str(&shown);
-        if lazy {
-            self.rest = &self.rest[1..];
-        }
-        Ok(Operand::Repeated(shown))
-    }
-
-    fn group(&mut self, here: &str) -> Result<(), String> {
-        self.out.push('(');
-        let Some(after) = self.rest.strip_prefix('?') else {
-            self.groups += 1;
-            return Ok(());
-        };
-        let name = after.strip_prefix("P<").or_else(|| after.strip_prefix('<'));
-        if let Some(name) = name {
-            let Some(end) = name.find('>') else {
-                return Err(format!("invalid named capture: `{here}`"));
-            };
-            let name_text = &name[..end];
-            let is_word =
-                !name_text.is_empty() && name_text.chars().all(|c| c == '_' || c.is_alphanumeric());
-            if !is_word {
-                let shown = &here[..here.find('>').map_or(here.len(), |at| at + 1)];
-                return Err(format!("invalid named capture: `{shown}`"));
-            }
-            self.out.push_str(&format!("?P<{name_text}>"));
-            self.rest = &name[end + 1..];
-            self.groups += 1;
-            return Ok(());
-        }
-        let Some(end) = after.find([':', ')']) else {
-            return Err(format!("missing closing ): `{here}`"));
-        };
-        let flags = &after[..end];
-        if !flags.chars().all(|c| "imsU-".contains(c)) {
-            let shown: String = here.chars().take(3).collect();
-            return Err(format!("invalid or unsupported Perl syntax: `{shown}`"));
-        }
-        self.out.push('?');
-        self.out.push_str(flags);
-        self.out.push_str(&after[end..=end]);
-        self.rest = &after[end + 1..];
-        self.groups += usize::from(after[end..].starts_with(':'));
-        Ok(())
-    }
-
-    fn escape(&mut self, here: &str) -> Result<(), String> {
-        let Some(letter) = self.rest.chars().next() else {
-            return Err("trailing backslash at end of expression: ``".into());
-        };
-        self.rest = &self.rest[letter.len_utf8()..];
-        match letter {
-            'Q' => {
-                let end = self.rest.find(r"\E");
-                let literal = &self.rest[..end.unwrap_or(self.rest.len())];
-                self.out.push_str(&regex::escape(literal));
-                self.rest = end.map_or("", |end| &self.rest[end + 2..]);
-            }
-            'E' => {}
-            'b' | 'B' => self.out.push_str(&format!(r"(?-u:\{letter})")),
-            'A' | 'z' => self.out.push_str(&format!(r"\{letter}")),
-            'C' => self.out.push_str("(?s-u:.)"),
-            _ => {
-                let item = self.class_escape(here, letter)?;
-                match item.strip_prefix('^') {
-                    Some(inside) => self.out.push_str(&format!("[^{inside}]")),
-                    None if item.len() > 4 && !item.starts_with('\\') => {
-                        self.out.push_str(&format!("[{item}]"));
-                    }
-                    None if matches!(letter, 'd' | 's' | 'w') => {
-                        self.out.push_str(&format!("[{item}]"));
-                    }
-                    None => self.out.push_str(&item),
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// An escape that may also stand in a class. A leading `^` means: everything but.
-    fn class_escape(&mut self, here: &str, letter: char) -> Result<String, String> {
-        Ok(match letter {
-            'd' => "0-9".into(),
-            'D' => "^0-9".into(),
-            's' => r"\t\n\x0c\r ".into(),
-            'S' => r"^\t\n\x0c\r ".into(),
-            'w' => "0-9A-Za-z_".into(),
-            'W' => "^0-9A-Za-z_".into(),
-            'a' => r"\x07".into(),
-            'f' => r"\x0c".into(),
-            't' => r"\t".into(),
-            'n' => r"\n".into(),
-            'r' => r"\r".into(),
-            'v' => r"\x0b".into(),
-            'p' | 'P' => {
-                let length = match self.rest.strip_prefix('{') {
-                    Some(after) => after.find('}').map_or(self.rest.len(), |end| end + 2),
-                    None => self.rest.chars().next().map_or(0, char::len_utf8),
-                };
-                let property = &self.rest[..length];
-                self.rest = &self.rest[length..];
-                format!(r"\{letter}{property}")
-            }
-            'x' => {
-                let length = match self.rest.strip_prefix('{') {
-                    Some(after) => after.find('}').map_or(0, |end| end + 2),
-                    None => 2,
-                };
-                let digits = self.rest.get(..length).unwrap_or_default();
-                let code = u32::from_str_radix(digits.trim_matches(['{', '}']), 16).ok();
-                let Some(code) = code.and_then(char::from_u32) else {
-                    let shown: String = here.chars().take(2 + length).collect();
-                    return Err(format!("invalid escape sequence: `{shown}`"));
-                };
-                self.rest = &self.rest[length..];
-                format!(r"\x{{{:X}}}", code as u32)
-            }
-            '0'..='7' if letter == '0' || self.rest.starts_with(|c: char| c.is_digit(8)) => {
-                let more = self.rest.chars().take(2).take_while(|c| c.is_digit(8)).count();
-                let digits = format!("{letter}{}", &self.rest[..more]);
-                self.rest = &self.rest[more..];
-                format!(r"\x{{{:X}}}", u32::from_str_radix(&digits, 8).unwrap_or(0))
-            }
-            c if c.is_ascii() && !c.is_ascii_alphanumeric() => {
-                format!(r"\x{{{:X}}}", c as u32)
-            }
-            c => return Err(format!(r"invalid escape sequence: `\{c}`")),
-        })
-    }
-
-    fn class(&mut self, here: &str) -> Result<(), String> {
-        self.out.push('[');
-        if let Some(rest) = self.rest.strip_prefix('^') {
-            self.out.push('^');
-            self.rest = rest;
-        }
-        let mut is_first = true;
-        loop {
-            let Some(c) = self.rest.chars().next() else {
-                return Err(format!("missing closing ]: `{here}`"));
-            };
-            if c == ']' && !is_first {
-                self.rest = &self.rest[1..];
-                self.out.push(']');
-                return Ok(());
-            }
-            is_first = false;
-            if self.rest.starts_with("[:")
-                && let Some(end) = self.rest.find(":]")
-            {
-                self.out.push_str(&self.rest[..end + 2]);
-                self.rest = &self.rest[end + 2..];
-                continue;
-            }
-            let at = self.rest;
-            self.rest = &self.rest[c.len_utf8()..];
-            match c {
-                '\\' => {
-                    let Some(letter) = self.rest.chars().next() else {
-                        return Err(format!("missing closing ]: `{here}`"));
-                    };
-                    self.rest = &self.rest[letter.len_utf8()..];
-                    let item = self.class_escape(at, letter)?;
-                    match item.strip_prefix('^') {
-                        Some(inside) => self.out.push_str(&format!("[^{inside}]")),
-                        None => self.out.push_str(&item),
-                    }
-                }
-                '-' => self.hyphen(),
-                // Special in classes of the `regex` crate, not in Go's.
-                '[' | '&' | '~' | ']' | '^' => {
-                    self.out.push('\\');
-                    self.out.push(c);
-                }
-                c => self.out.push(c),
-            }
-        }
-    }
-
-    /// A hyphen makes a range between two characters, otherwise it is itself.
-    fn hyphen(&mut self) {
-        let between = !self.out.ends_with(['[', '^']) && !self.rest.starts_with(']');
-        self.out.push_str(if between { "-" } else { r"\-" });
-    }
-}
-
-enum Operand {
-    Missing,
-    Present,
-    Repeated(String),
-}
-
-/// Reads `{n}`, `{n,}` or `{n,m}`.
-fn counted(here: &str) -> Option<(&str, u32, Option<u32>)> {
-    let end = here.find('}')?;
-    let (low, high) = match here[1..end].split_once(',') {
-        Some((low, "")) => (low, None),
-        Some((low, high)) => (low, Some(high)),
-        None => (&here[1..end], None),
-    };
-    let number = |text: &str| {
-        (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
-            .then(|| text.parse::<u32>().unwrap_or(u32::MAX))
-    };
-    let high = match high {
-        Some(high) => Some(number(high)?),
-        None => None,
-    };
-    Some((&here[..=end], number(low)?, high))
 }
 
 #[cfg(test)]

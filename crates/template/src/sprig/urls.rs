@@ -81,6 +81,11 @@ impl Url {
     fn authority(&mut self, authority: &str) -> Result<(), String> {
         let host = match authority.rsplit_once('@') {
             Some((user, host)) => {
+                let belongs =
+                    |c: char| c.is_ascii_alphanumeric() || "-._:~!$&'()*+,;=%@".contains(c);
+                if !user.chars().all(belongs) {
+                    return Err("net/url: invalid userinfo".into());
+                }
                 let (name, password) = match user.split_once(':') {
                     Some((name, password)) => (name, Some(password)),
                     None => (user, None),
@@ -95,22 +100,63 @@ impl Url {
             }
             None => authority,
         };
-        let after_bracket = host.rfind(']').map_or(host, |at| &host[at + 1..]);
-        if let Some((_, port)) = after_bracket.rsplit_once(':')
-            && !port.bytes().all(|byte| byte.is_ascii_digit())
-        {
-            return Err(format!(
-                "invalid port {} after host",
-                quote(format!(":{port}").as_bytes())
-            ));
-        }
-        if let Some(bad) = host.chars().find(|c| " \"<>\\^`{|}".contains(*c)) {
-            let shown = quote(bad.to_string().as_bytes());
-            return Err(format!("invalid character {shown} in host name"));
-        }
-        self.host = unescape(host)?;
+        self.host = unescaped_host(host)?;
         Ok(())
     }
+}
+
+fn unescaped_host(host: &str) -> Result<String, String> {
+    let port = if host.starts_with('[') {
+        let end = host.rfind(']').ok_or("missing ']' in host")?;
+        &host[end + 1..]
+    } else {
+        &host[host.find(':').unwrap_or(host.len())..]
+    };
+    let is_port = |port: &str| {
+        port.strip_prefix(':').is_some_and(|it| it.bytes().all(|b| b.is_ascii_digit()))
+    };
+    if !port.is_empty() && !is_port(port) {
+        return Err(format!("invalid port {} after host", quote(port.as_bytes())));
+    }
+    if host.starts_with('[')
+        && let Some(zone) = host.find("%25")
+    {
+        let end = host.rfind(']').unwrap_or(host.len());
+        let (address, zone, rest) = (&host[..zone], unescape(&host[zone..end])?, &host[end..]);
+        let inside = format!("{}{zone}", &address[1..]);
+        check_address(&inside)?;
+        return Ok(format!("{address}{zone}{rest}"));
+    }
+    let belongs = |c: char| c.is_ascii_alphanumeric() || "-_.~!$&'()*+,;=:[]<>\"%".contains(c);
+    if let Some(bad) = host.chars().find(|c| c.is_ascii() && !belongs(*c)) {
+        let shown = quote(bad.to_string().as_bytes());
+        return Err(format!("invalid character {shown} in host name"));
+    }
+    // What needs no escape must not have one.
+    for (at, _) in host.match_indices('%') {
+        let escape = host.get(at..at + 3).unwrap_or(&host[at..]);
+        let is_plain = escape.as_bytes().get(1).is_some_and(|digit| (b'0'..b'8').contains(digit));
+        if is_plain && escape != "%25" {
+            return Err(format!("invalid URL escape {}", quote(escape.as_bytes())));
+        }
+    }
+    let plain = unescape(host)?;
+    if let Some(inside) = plain.strip_prefix('[') {
+        check_address(inside.split(']').next().unwrap_or_default())?;
+    }
+    Ok(plain)
+}
+
+/// What stands in brackets is an address, of version six unless it is none at all.
+fn check_address(inside: &str) -> Result<(), String> {
+    let (address, zone) = inside.split_once('%').unwrap_or((inside, "-"));
+    let problem = match address.parse::<std::net::IpAddr>() {
+        Ok(_) if zone.is_empty() => "zone must be a non-empty string",
+        Ok(std::net::IpAddr::V6(_)) => return Ok(()),
+        Ok(std::net::IpAddr::V4(_)) => return Err("invalid IP-literal".into()),
+        Err(_) => "unable to parse IP",
+    };
+    Err(format!("invalid host: ParseAddr({}): {problem}", quote(inside.as_bytes())))
 }
 
 fn split_scheme(whole: &str) -> Result<(&str, &str), String> {
@@ -174,6 +220,9 @@ fn join(parts: &Map) -> Result<Value, Error> {
     let part = |key: &str| match parts.get(key.as_bytes()) {
         None => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.as_str().into_owned()),
+        Some(Value::Nil | Value::Nothing) => {
+            Err(Error::function("runtime error: invalid memory address or nil pointer dereference"))
+        }
         Some(other) => Err(Error::function(format!(
             "unable to parse {key} key, must be of type string, but {} found",
             other.kind().name()
@@ -182,6 +231,16 @@ fn join(parts: &Map) -> Result<Value, Error> {
     let (scheme, host, path) = (part("scheme")?, part("host")?, part("path")?);
     let (query, opaque, fragment) = (part("query")?, part("opaque")?, part("fragment")?);
     let user = part("userinfo")?;
+    let user = if user.is_empty() {
+        user
+    } else {
+        let whole = format!("proto://{user}@host");
+        let parsed = Url::parse(&whole).map_err(|problem| {
+            let shown = quote(whole.as_bytes());
+            Error::function(format!("unable to parse userinfo in dict: parse {shown}: {problem}"))
+        })?;
+        parsed.user.unwrap_or_default()
+    };
     let mut out = String::new();
     if !scheme.is_empty() {
         out.push_str(&scheme);
@@ -203,6 +262,10 @@ fn join(parts: &Map) -> Result<Value, Error> {
         let escaped = escape(&path, "-_.~$&+,/:;=@!'()*");
         if !escaped.is_empty() && !escaped.starts_with('/') && !host.is_empty() {
             out.push('/');
+        }
+        // Else the first part would be taken for a scheme.
+        if out.is_empty() && escaped.split('/').next().is_some_and(|first| first.contains(':')) {
+            out.push_str("./");
         }
         out.push_str(&escaped);
     }

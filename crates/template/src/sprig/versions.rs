@@ -27,8 +27,21 @@ pub(super) fn register(functions: &mut Functions) {
 }
 
 fn parse(text: &str) -> Result<SemanticVersion, Error> {
-    let version = Version::parse(text).map_err(|error| Error::function(error.to_string()))?;
-    Ok(SemanticVersion(version))
+    let version = Version::parse(text).map_err(|error| {
+        let words = error.to_string();
+        let large = text.trim_start_matches('v').split(['.', '-', '+']).find(|part| {
+            part.bytes().all(|byte| byte.is_ascii_digit()) && part.parse::<u64>().is_err()
+        });
+        match (words.strip_suffix("value out of range"), large) {
+            (Some(start), Some(number)) => {
+                let number = crate::strconv::quote(number.as_bytes());
+                let reason = format!("strconv.ParseUint: parsing {number}: value out of range");
+                Error::function(format!("{start}{reason}"))
+            }
+            _ => Error::function(words),
+        }
+    })?;
+    Ok(SemanticVersion { version, is_value: false })
 }
 
 fn compare(_: &mut Call<'_>, arguments: &[Value]) -> Result<Value, Error> {
@@ -44,11 +57,16 @@ fn compare(_: &mut Call<'_>, arguments: &[Value]) -> Result<Value, Error> {
         }
     })?;
     let version = parse(&text(&arguments[1]))?;
-    Ok(Value::Bool(constraint.check(&version.0)))
+    Ok(Value::Bool(constraint.check(&version.version)))
 }
 
+/// A version, by reference or as a value of its own: methods that want the first are missing on the
+/// second.
 #[derive(Clone)]
-struct SemanticVersion(Version);
+struct SemanticVersion {
+    version: Version,
+    is_value: bool,
+}
 
 fn version_of(value: &Value) -> Option<&SemanticVersion> {
     match value {
@@ -57,38 +75,96 @@ fn version_of(value: &Value) -> Option<&SemanticVersion> {
     }
 }
 
+/// The version with another prerelease and metadata, as it would be written.
+fn with_parts(version: &Version, pre: &str, metadata: &str) -> String {
+    let prefix = if version.original().starts_with('v') { "v" } else { "" };
+    let mut text = format!("{prefix}{}.{}.{}", version.major, version.minor, version.patch);
+    for (sign, part) in [('-', pre), ('+', metadata)] {
+        if !part.is_empty() {
+            text.push(sign);
+            text.push_str(part);
+        }
+    }
+    text
+}
+
 impl SemanticVersion {
+    /// The version with other numbers and nothing behind them.
+    fn raised(&self, numbers: fn(&Version) -> (u64, u64, u64)) -> Value {
+        let (major, minor, patch) = numbers(&self.version);
+        let mut version = self.version.clone();
+        (version.major, version.minor, version.patch) = (major, minor, patch);
+        let version = Version::parse(&with_parts(&version, "", "")).unwrap_or(version);
+        Value::Object(Rc::new(Self { version, is_value: true }))
+    }
+
+    /// A method that makes a version with another part from its argument.
+    fn changed(&self, part: &'static str, make: fn(&Version, &str) -> String) -> Member {
+        let this = self.version.clone();
+        Member::Method(Function::bound(&[Parameter::String], move |_, arguments| {
+            let changed = make(&this, &text(&arguments[0]));
+            let version = Version::parse(&changed)
+                .map_err(|_| Error::function(format!("invalid {part} string")))?;
+            Ok(Value::Object(Rc::new(Self { version, is_value: true })))
+        }))
+    }
+
     fn ordering_method(&self, wanted: fn(Ordering) -> Value) -> Member {
         let this = self.clone();
         Member::Method(Function::bound(&[Parameter::Object(VERSION)], move |_, arguments| {
             let other = version_of(&arguments[0])
                 .ok_or_else(|| Error::function("comparison with a nil version"))?;
-            Ok(wanted(this.0.precedence(&other.0)))
+            Ok(wanted(this.version.precedence(&other.version)))
         }))
     }
 }
 
 impl Object for SemanticVersion {
     fn type_name(&self) -> Cow<'static, str> {
-        VERSION.into()
+        if self.is_value { "semver.Version" } else { VERSION }.into()
     }
 
     fn kind(&self) -> Kind {
-        Kind::Pointer
+        if self.is_value { Kind::Struct } else { Kind::Pointer }
     }
 
     fn member(&self, name: &str) -> Option<Member> {
         let constant =
             |value: Value| Member::Method(Function::bound(&[], move |_, _| Ok(value.clone())));
         let number = |number: u64| constant(Value::Uint(UintType::Uint64, number));
+        let of_references = [
+            "Original",
+            "Compare",
+            "Equal",
+            "LessThan",
+            "GreaterThan",
+            "LessThanEqual",
+            "GreaterThanEqual",
+        ];
+        if self.is_value && of_references.contains(&name) {
+            return None;
+        }
         Some(match name {
-            "Major" => number(self.0.major),
-            "Minor" => number(self.0.minor),
-            "Patch" => number(self.0.patch),
-            "Prerelease" => constant(Value::string(self.0.pre.as_str())),
-            "Metadata" => constant(Value::string(self.0.metadata.as_str())),
-            "Original" => constant(Value::string(self.0.original())),
-            "String" => constant(Value::string(self.0.to_string())),
+            "IncMajor" => constant(self.raised(|v| (v.major + 1, 0, 0))),
+            "IncMinor" => constant(self.raised(|v| (v.major, v.minor + 1, 0))),
+            // What is on its way to a patch becomes that patch.
+            "IncPatch" if !self.version.pre.is_empty() => {
+                constant(self.raised(|v| (v.major, v.minor, v.patch)))
+            }
+            "IncPatch" => constant(self.raised(|v| (v.major, v.minor, v.patch + 1))),
+            "SetPrerelease" => self.changed("prerelease", |version, text| {
+                with_parts(version, text, &version.metadata)
+            }),
+            "SetMetadata" => {
+                self.changed("metadata", |version, text| with_parts(version, &version.pre, text))
+            }
+            "Major" => number(self.version.major),
+            "Minor" => number(self.version.minor),
+            "Patch" => number(self.version.patch),
+            "Prerelease" => constant(Value::string(self.version.pre.as_str())),
+            "Metadata" => constant(Value::string(self.version.metadata.as_str())),
+            "Original" => constant(Value::string(self.version.original())),
+            "String" => constant(Value::string(self.version.to_string())),
             "Compare" => self.ordering_method(|ordering| Value::int(ordering as i64)),
             "Equal" => self.ordering_method(|ordering| Value::Bool(ordering.is_eq())),
             "LessThan" => self.ordering_method(|ordering| Value::Bool(ordering.is_lt())),
@@ -100,23 +176,32 @@ impl Object for SemanticVersion {
     }
 
     fn text(&self) -> Option<Text> {
-        Some(Text::from(self.0.to_string()))
+        Some(Text::from(self.version.to_string()))
     }
 
     fn fields(&self) -> Vec<(&'static str, Value)> {
-        Vec::new()
+        let number = |number: u64| Value::Uint(UintType::Uint64, number);
+        let version = &self.version;
+        vec![
+            ("major", number(version.major)),
+            ("minor", number(version.minor)),
+            ("patch", number(version.patch)),
+            ("pre", Value::string(version.pre.as_str())),
+            ("metadata", Value::string(version.metadata.as_str())),
+            ("original", Value::string(version.original())),
+        ]
     }
 
     fn json(&self) -> JsonForm {
-        JsonForm::Value(Value::string(self.0.to_string()))
+        JsonForm::Value(Value::string(self.version.to_string()))
     }
 
     fn marshals(&self) -> Marshals {
-        Marshals::Text(self.0.to_string())
+        Marshals::Text(self.version.to_string())
     }
 
     fn deep_equal(&self, other: &dyn Object) -> bool {
-        other.as_any().downcast_ref::<Self>().is_some_and(|other| other.0 == self.0)
+        other.as_any().downcast_ref::<Self>().is_some_and(|other| other.version == self.version)
     }
 
     fn as_any(&self) -> &dyn Any {
