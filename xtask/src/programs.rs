@@ -4,8 +4,11 @@ use std::path::Path;
 use std::process::Command;
 
 /// Programs and the Debian packages that bring them.
-const WANTED: [(&str, &str); 2] =
-    [("/usr/bin/redis-server", "redis-server"), ("/usr/sbin/sshd", "openssh-server")];
+const WANTED: [(&str, &str); 3] = [
+    ("/usr/bin/redis-server", "redis-server"),
+    ("/usr/sbin/sshd", "openssh-server"),
+    ("/usr/bin/faketime", "faketime"),
+];
 
 /// Installs what is missing. Tests that miss a program say so and pass, so a
 /// machine that cannot have one is told about loudly and no reason to stop.

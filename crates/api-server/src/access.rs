@@ -131,12 +131,12 @@ pub(crate) struct Sight<'a> {
 
 impl Sight<'_> {
     /// May this one be seen?
-    pub(crate) fn takes_in(&mut self, index: &Index, entry: &Indexed) -> bool {
-        match self.reach(index, entry.project) {
+    pub(crate) fn takes_in(&mut self, index: &Index, indexed: &Indexed) -> bool {
+        match self.reach(index, indexed.project) {
             Reach::All => true,
             Reach::Nothing => false,
             Reach::Parts => {
-                let object = self.call.object_of(&entry.app);
+                let object = self.call.object_of(&indexed.entry.app);
                 let (resource, action) = (resource::APPLICATIONS, action::GET);
                 self.asker.may(&Request { resource, action, object: &object }, |name| {
                     self.call.server.projects.policy(name, &self.settings.policies.policy)

@@ -153,11 +153,9 @@ pub(crate) async fn update_password(
     settings
         .account(&name)
         .ok_or_else(|| within("failed to update account password", &absent(&name)))?;
+    let hash = call.server.logins.passwords.hash(request.new_password).await;
     let hash =
-        tokio::task::spawn_blocking(|| bcrypt::hash(request.new_password, bcrypt::DEFAULT_COST));
-    let Ok(Ok(hash)) = hash.await else {
-        return Err(Status::internal("could not hash the new password"));
-    };
+        hash.map_err(|why| Status::internal(format!("could not hash the new password: {why}")))?;
     let data = json!({
         password_key(&name): encoded(hash.as_bytes()),
         password_changed_key(&name): encoded(seconds(Timestamp::now()).as_bytes()),

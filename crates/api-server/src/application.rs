@@ -22,13 +22,12 @@ pub(crate) mod windows;
 pub(crate) mod write;
 
 use api::Application;
-use object::{GroupKind, ResourceKey};
 use wire::Status;
 
-use crate::ApiServer;
 use crate::failure::permission_denied;
 use crate::methods::Call;
 use crate::store::{APPLICATIONS, Store};
+use crate::{ApiServer, apps};
 
 /// An Application as it is stored now.
 ///
@@ -75,16 +74,8 @@ pub(crate) fn store_of(call: &Call, app: &Application) -> Store {
     call.server.store.at(&app.metadata.namespace)
 }
 
-/// An Application as the API tells it: without saying what it is, as Argo CD's
-/// answers, and with the health of each of its objects.
-pub(crate) fn shown(server: &ApiServer, mut app: Application) -> Application {
-    app.api_version.clear();
-    app.kind.clear();
+/// An Application as the API tells it; see [`apps::shown`].
+pub(crate) fn shown(server: &ApiServer, app: Application) -> Application {
     let healths = server.ports.control.healths(&app.key());
-    for resource in &mut app.status.resources {
-        let kind = GroupKind::new(&resource.group, &resource.kind);
-        let key = ResourceKey::new(&kind, &resource.namespace, &resource.name);
-        resource.health = healths.get(&key).cloned();
-    }
-    app
+    apps::shown(app, &healths)
 }

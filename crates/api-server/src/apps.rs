@@ -1,6 +1,10 @@
 //! The Applications, as the watch tells them, and everybody who listens.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod entry;
+
+pub(crate) use entry::{Entry, Told, shown};
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -38,7 +42,7 @@ impl Turn {
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub(crate) turn: Turn,
-    pub(crate) app: Arc<Application>,
+    pub(crate) entry: Arc<Entry>,
 }
 
 /// All Applications, kept true by [`follow`].
@@ -49,7 +53,7 @@ pub(crate) struct Apps {
 
 #[derive(Default)]
 struct Known {
-    by_key: BTreeMap<AppKey, Arc<Application>>,
+    by_key: BTreeMap<AppKey, Arc<Entry>>,
     /// The highest version that was ever seen.
     newest: u64,
     /// Made when it is asked for, and dropped with every change.
@@ -69,19 +73,19 @@ pub(crate) struct Index {
 
 #[derive(Debug)]
 pub(crate) struct Indexed {
-    pub(crate) app: Arc<Application>,
+    pub(crate) entry: Arc<Entry>,
     /// Its place in [`Index::projects`].
     pub(crate) project: usize,
 }
 
 impl Index {
     fn of(known: &Known) -> Self {
-        let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut places: HashMap<&str, usize> = HashMap::new();
         let mut apps = Vec::with_capacity(known.by_key.len());
-        for app in known.by_key.values() {
+        for entry in known.by_key.values() {
             let next = places.len();
-            let project = *places.entry(app.spec.project_name()).or_insert(next);
-            apps.push(Indexed { app: Arc::clone(app), project });
+            let project = *places.entry(entry.app.spec.project_name()).or_insert(next);
+            apps.push(Indexed { entry: Arc::clone(entry), project });
         }
         let mut projects = vec![String::new(); places.len()];
         for (name, place) in places {
@@ -96,16 +100,16 @@ impl Known {
     fn see(&mut self, app: Application, events: &broadcast::Sender<Event>) {
         let key = app.key();
         let before = self.by_key.get(&key);
-        if before.is_some_and(|it| version(it) >= version(&app)) {
+        if before.is_some_and(|it| version(&it.app) >= version(&app)) {
             return;
         }
         let turn = if before.is_some() { Turn::Modified } else { Turn::Added };
         self.newest = self.newest.max(version(&app));
         self.index = None;
-        let app = Arc::new(app);
-        self.by_key.insert(key, Arc::clone(&app));
+        let entry = Arc::new(Entry::new(app));
+        self.by_key.insert(key, Arc::clone(&entry));
         // No listener is no error. Sent under the lock, so that order is the order of states.
-        drop(events.send(Event { turn, app }));
+        drop(events.send(Event { turn, entry }));
     }
 }
 
@@ -122,12 +126,12 @@ impl Apps {
 
     /// All, in the order of their keys.
     pub(crate) fn all(&self) -> Vec<Arc<Application>> {
-        self.known().by_key.values().cloned().collect()
+        self.known().by_key.values().map(|it| Arc::clone(&it.app)).collect()
     }
 
     /// One by its key.
     pub(crate) fn get(&self, key: &AppKey) -> Option<Arc<Application>> {
-        self.known().by_key.get(key).cloned()
+        self.known().by_key.get(key).map(|it| Arc::clone(&it.app))
     }
 
     /// All, laid out for lists; shared by everybody who asks until the next change.
@@ -142,7 +146,7 @@ impl Apps {
     }
 
     /// All there are now, and every change from then on: nothing is lost in between.
-    pub(crate) fn subscribe(&self) -> (Vec<Arc<Application>>, broadcast::Receiver<Event>) {
+    pub(crate) fn subscribe(&self) -> (Vec<Arc<Entry>>, broadcast::Receiver<Event>) {
         let known = self.known();
         (known.by_key.values().cloned().collect(), self.events.subscribe())
     }
@@ -157,7 +161,7 @@ impl Apps {
     pub(crate) fn wrote(&self, app: Application) {
         let mut known = self.known();
         let before = known.by_key.get(&app.key());
-        if before.is_some_and(|it| it.metadata.uid == app.metadata.uid) {
+        if before.is_some_and(|it| it.app.metadata.uid == app.metadata.uid) {
             known.see(app, &self.events);
         }
     }
@@ -166,8 +170,8 @@ impl Apps {
         let mut known = self.known();
         if let Some(before) = known.by_key.remove(key) {
             known.index = None;
-            let app = last.map_or(before, Arc::new);
-            drop(self.events.send(Event { turn: Turn::Deleted, app }));
+            let entry = last.map_or(before, |it| Arc::new(Entry::new(it)));
+            drop(self.events.send(Event { turn: Turn::Deleted, entry }));
         }
     }
 
@@ -238,7 +242,7 @@ mod tests {
         apps.forget(&app("web", "").key(), None);
         let mut told = Vec::new();
         while let Ok(event) = events.try_recv() {
-            told.push((event.turn.as_str(), version(&event.app)));
+            told.push((event.turn.as_str(), version(&event.entry.app)));
         }
         assert_eq!(told, [("ADDED", 7), ("MODIFIED", 10), ("DELETED", 10)]);
     }

@@ -1,5 +1,7 @@
 //! Kubernetes events that say who did what.
 
+use std::collections::BTreeMap;
+
 use api::{AppProject, Application, ObjectMeta};
 use jiff::Timestamp;
 use object::Object;
@@ -22,13 +24,17 @@ pub(crate) enum Reason {
 /// Writes an event about an Application. That it fails is worth a log line, not the request.
 pub(crate) async fn note(call: &Call, app: &Application, reason: Reason, what: &str) {
     let about = reference(Application::KIND, &app.metadata);
-    write(call, about, reason, what).await;
+    let project = call.server.projects.get(app.spec.project_name());
+    let project = project.map(|it| it.metadata.labels.clone()).unwrap_or_default();
+    let settings = call.server.settings.current();
+    let labels = settings.resources.labels_of_events(&app.metadata.labels, &project);
+    write(call, about, labels, reason, what).await;
 }
 
 /// Writes an event about a project.
 pub(crate) async fn note_project(call: &Call, project: &AppProject, reason: Reason, what: &str) {
     let about = reference(AppProject::KIND, &project.metadata);
-    write(call, about, reason, what).await;
+    write(call, about, BTreeMap::new(), reason, what).await;
 }
 
 /// Writes an event about a live object.
@@ -42,7 +48,7 @@ pub(crate) async fn note_resource(call: &Call, object: &Object, reason: Reason, 
         "uid": text(&["metadata", "uid"]),
         "resourceVersion": text(&["metadata", "resourceVersion"]),
     });
-    write(call, about, reason, what).await;
+    write(call, about, BTreeMap::new(), reason, what).await;
 }
 
 fn reference(kind: &str, metadata: &ObjectMeta) -> Value {
@@ -56,7 +62,13 @@ fn reference(kind: &str, metadata: &ObjectMeta) -> Value {
     })
 }
 
-async fn write(call: &Call, about: Value, reason: Reason, what: &str) {
+async fn write(
+    call: &Call,
+    about: Value,
+    labels: BTreeMap<String, String>,
+    reason: Reason,
+    what: &str,
+) {
     let user = call.caller.as_ref().map_or("Unknown user", |it| it.shown_name());
     let now = seconds(Timestamp::now());
     let text = |key: &str| about[key].as_str().unwrap_or_default().to_owned();
@@ -68,6 +80,7 @@ async fn write(call: &Call, about: Value, reason: Reason, what: &str) {
         "metadata": {
             "name": format!("{name}.{}", uuid().unwrap_or_default()),
             "namespace": store.namespace(),
+            "labels": labels,
         },
         "involvedObject": about,
         "reason": format!("{reason:?}"),

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use serde_json::{Map, Value, json};
 
+use crate::logins::passwords::COST;
 use crate::store::{PROJECTS, SECRETS, Store};
 
 /// The Secret that tells the first password of the admin.
@@ -149,9 +150,9 @@ async fn missing_data(secret: Option<&Value>) -> Result<Missing, BootstrapError>
     Ok(missing)
 }
 
-/// Off the async workers: bcrypt takes a quarter of a second on purpose.
+/// Off the async workers: bcrypt takes a tenth of a second on purpose.
 async fn hash(password: String) -> Result<String, BootstrapError> {
-    let hashing = tokio::task::spawn_blocking(|| bcrypt::hash(password, bcrypt::DEFAULT_COST));
+    let hashing = tokio::task::spawn_blocking(|| bcrypt::hash(password, COST));
     hashing.await.map_err(|_| BootstrapError::Ending)?.map_err(BootstrapError::Hash)
 }
 

@@ -397,6 +397,7 @@ fn info(server: &ApiServer, cluster: &Cluster) -> ClusterInfo {
         Continuity::Broken { why, .. } => Some(format!("{kind}: {why}")),
         Continuity::Starting | Continuity::Verified { .. } => None,
     });
+    let broken = broken.or_else(|| watched.health().trouble);
     let version = watched.client().version();
     ClusterInfo {
         connection_state: ConnectionState {

@@ -83,8 +83,8 @@ mod tests {
         let paths = document["paths"].as_object().expect("paths");
         let count: usize = paths.values().filter_map(|it| it.as_object()).map(|it| it.len()).sum();
         assert_eq!(page.matches("<h3>").count(), count);
-        // Argo CD's but for the upload, which goes over gRPC alone, and the decision record.
-        assert_eq!(count, 105 + 1);
+        // Argo CD's, and the decision record.
+        assert_eq!(count, 106 + 1);
         let text = document.to_string();
         for reference in text.split("#/definitions/").skip(1) {
             let name = reference.split('"').next().expect("an end");

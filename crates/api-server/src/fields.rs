@@ -4,7 +4,10 @@
 //! these out; a name is a path of keys, and goes into every member of a list.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use wire::Status;
 
@@ -46,26 +49,16 @@ impl Selection {
     /// # Errors
     /// Never, as our answers are JSON.
     pub(crate) fn applied(&self, json: &[u8]) -> Result<Vec<u8>, Status> {
-        let value: Value =
-            serde_json::from_slice(json).map_err(|error| Status::internal(error.to_string()))?;
-        Ok(wire::go_json(&self.select(value)))
+        selected(json, &self.tree, self.excludes)
     }
 
     /// The same for a message of a stream, whose fields are named below `result`.
     pub(crate) fn applied_to_result(&self, json: &[u8]) -> Result<Vec<u8>, Status> {
         match self.tree.0.get("result") {
-            Some(inner) if !inner.0.is_empty() => {
-                let value: Value = serde_json::from_slice(json)
-                    .map_err(|error| Status::internal(error.to_string()))?;
-                Ok(wire::go_json(&select(value, inner, self.excludes)))
-            }
+            Some(inner) if !inner.0.is_empty() => selected(json, inner, self.excludes),
             Some(_) if self.excludes => Ok(b"{}".to_vec()),
             _ => Ok(json.to_vec()),
         }
-    }
-
-    fn select(&self, value: Value) -> Value {
-        select(value, &self.tree, self.excludes)
     }
 }
 
@@ -86,23 +79,82 @@ impl Tree {
     }
 }
 
-fn select(value: Value, tree: &Tree, excludes: bool) -> Value {
-    match value {
-        Value::Array(items) => items.into_iter().map(|it| select(it, tree, excludes)).collect(),
-        Value::Object(fields) => {
-            let kept = fields.into_iter().filter_map(|(key, value)| {
-                let value = match (tree.0.get(&key), excludes) {
-                    (Some(inner), true) if inner.0.is_empty() => return None,
-                    (None, false) => return None,
-                    (None, true) => value,
-                    (Some(inner), false) if inner.0.is_empty() => value,
-                    (Some(inner), _) => select(value, inner, excludes),
-                };
-                Some((key, value))
-            });
-            Value::Object(kept.collect::<Map<_, _>>())
+fn selected(json: &[u8], tree: &Tree, excludes: bool) -> Result<Vec<u8>, Status> {
+    let mut reader = serde_json::Deserializer::from_slice(json);
+    let kept = Kept { tree, excludes }.deserialize(&mut reader);
+    Ok(wire::go_json(&kept.map_err(|error| Status::internal(error.to_string()))?))
+}
+
+/// Reads what is kept, and passes over the rest: of a list of thousands most is not wanted.
+#[derive(Clone, Copy)]
+struct Kept<'t> {
+    tree: &'t Tree,
+    excludes: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Kept<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Kept<'_> {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        let mut kept = Map::new();
+        while let Some(key) = fields.next_key::<String>()? {
+            let value = match (self.tree.0.get(&key), self.excludes) {
+                (Some(inner), true) if inner.0.is_empty() => None,
+                (None, false) => None,
+                (None, true) => Some(fields.next_value()?),
+                (Some(inner), false) if inner.0.is_empty() => Some(fields.next_value()?),
+                (Some(tree), excludes) => Some(fields.next_value_seed(Kept { tree, excludes })?),
+            };
+            match value {
+                Some(value) => drop(kept.insert(key, value)),
+                None => drop(fields.next_value::<IgnoredAny>()?),
+            }
         }
-        other => other,
+        Ok(Value::Object(kept))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut kept = Vec::new();
+        while let Some(item) = items.next_element_seed(self)? {
+            kept.push(item);
+        }
+        Ok(Value::Array(kept))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
     }
 }
 
@@ -131,6 +183,15 @@ mod tests {
             "items.metadata,items.metadata.name,absent",
             r#"{"items":[{"metadata":{"n":1}}]}"#,
             r#"{"items":[{"metadata":{"n":1}}]}"#,
+        );
+    }
+
+    #[test]
+    fn values_that_are_no_objects_stay_as_they_are() {
+        check(
+            "a.x,b.x",
+            r#"{"a":[1,-2,0.5,true,null,"t<",{"x":7,"y":8}],"b":"text","c":1}"#,
+            r#"{"a":[1,-2,0.5,true,null,"t\u003c",{"x":7}],"b":"text"}"#,
         );
     }
 

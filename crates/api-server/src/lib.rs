@@ -29,6 +29,8 @@ mod events;
 mod extension;
 mod failure;
 mod fields;
+#[doc(hidden)]
+pub mod forms;
 mod gpgkey;
 mod grpc_message;
 #[doc(hidden)]
@@ -39,6 +41,7 @@ mod methods;
 mod metrics;
 mod names;
 mod notification;
+mod patience;
 mod port;
 mod ports;
 mod project;

@@ -1,11 +1,15 @@
 //! How often somebody may try: failed logins by name, and how many at once.
 
+pub(crate) mod passwords;
+
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
+
+use passwords::Passwords;
 
 /// How often somebody may try to log in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +39,7 @@ pub(crate) struct Logins {
     limits: LoginLimits,
     failures: Mutex<BTreeMap<String, Failures>>,
     pub(crate) places: Semaphore,
-    /// Passwords that are compared at the same time: half of the processors are left to others.
-    pub(crate) comparing: Semaphore,
+    pub(crate) passwords: Passwords,
 }
 
 struct Failures {
@@ -47,9 +50,7 @@ struct Failures {
 impl Logins {
     pub(crate) fn new(limits: LoginLimits) -> Self {
         let places = Semaphore::new(limits.max_at_once.min(Semaphore::MAX_PERMITS));
-        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let comparing = Semaphore::new((processors / 2).max(1));
-        Self { limits, failures: Mutex::default(), places, comparing }
+        Self { limits, failures: Mutex::default(), places, passwords: Passwords::new() }
     }
 
     /// Did this name fail too often of late?

@@ -126,7 +126,8 @@ fn applications(table: &mut Table<Call>) {
     let path = "/application.ApplicationService/GetManifests";
     table.unary(path, [get("/api/v1/applications/{name}/manifests")], manifests::get);
     let path = "/application.ApplicationService/GetManifestsWithFiles";
-    table.upload(path, manifests::with_files);
+    let rest = [post("/api/v1/applications/manifestsWithFiles").body(Body::Pieces)];
+    table.gathered(path, rest, manifests::with_files);
     let path = "/application.ApplicationService/RevisionMetadata";
     let rest = [get("/api/v1/applications/{name}/revisions/{revision}/metadata")];
     table.unary(path, rest, manifests::revision_metadata);

@@ -5,12 +5,11 @@
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures::{FutureExt as _, StreamExt as _, stream};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
@@ -23,6 +22,7 @@ use crate::caller::{COOKIE, Caller, Knowledge, Stranger, check, cookies, from_co
 use crate::documentation::Documentation;
 use crate::extension::{self, Extensions};
 use crate::methods::{Call, is_open, table};
+use crate::patience::Patient;
 use crate::sso::flow::{Onward, Stopped};
 use crate::store::{CONFIG_MAPS, PROJECTS};
 use crate::token::ISSUER;
@@ -32,8 +32,6 @@ use crate::{
 
 /// A REST body may be as large as a gRPC message.
 const BODY_LIMIT: usize = MESSAGE_LIMIT;
-/// A client that sends nothing of its body for so long is gone, or up to no good.
-const BODY_PATIENCE: Duration = Duration::from_secs(30);
 /// The control plane answers within this, or we are not well.
 const HEALTH_PATIENCE: Duration = Duration::from_secs(5);
 /// Tells a gRPC client the new token of a login that would end soon.
@@ -318,6 +316,7 @@ impl Port {
         let mut response = match admitted {
             Ok(Admitted { call, renewed }) => {
                 self.server.metrics.started(method);
+                let request = request.map(|it| HttpBody::new(Patient::with(it)));
                 let mut response = endpoint.grpc(call, request).await;
                 if let Some(token) = renewed.and_then(|it| HeaderValue::from_str(&it).ok()) {
                     response.headers_mut().insert(RENEWED, token);
@@ -362,7 +361,10 @@ impl Port {
         let mut response = match answered.await {
             Ok(Reply::One(json)) => {
                 renewed = cookie::token_of_answer(path, &json).or(renewed);
-                let json = selection.map_or_else(|| Ok(json.clone()), |it| it.applied(&json))?;
+                let json = match selection {
+                    Some(selection) => selection.applied(&json)?,
+                    None => json,
+                };
                 plain(StatusCode::OK, "application/json", json)
             }
             Ok(Reply::Many(answers)) => streamed(answers, selection, is_sse),
@@ -385,20 +387,13 @@ fn user_of(call: &Call) -> String {
 
 /// The whole body, if it comes: neither too large nor drop by drop.
 async fn read(body: HttpBody, limit: usize) -> Result<Bytes, String> {
-    let body = pin!(body);
-    let mut body = Limited::new(body, limit);
-    let mut whole = BytesMut::new();
-    loop {
-        match tokio::time::timeout(BODY_PATIENCE, body.frame()).await {
-            Ok(Some(Ok(frame))) => {
-                if let Ok(data) = frame.into_data() {
-                    whole.extend_from_slice(&data);
-                }
-            }
-            Ok(Some(Err(error))) => return Err(error.to_string()),
-            Ok(None) => return Ok(whole.freeze()),
-            Err(_) => return Err(format!("nothing came for {} s", BODY_PATIENCE.as_secs())),
-        }
+    let body = Limited::new(Patient::with(body), limit);
+    match body.collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) => Err(match error.downcast_ref::<Status>() {
+            Some(status) => status.message().to_owned(),
+            None => error.to_string(),
+        }),
     }
 }
 

@@ -5,10 +5,10 @@
 
 pub(crate) mod token;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ::settings::Settings;
-use api::{AppProject, AppProjectList, Application};
+use api::{AppProject, AppProjectList, AppProjectSpec, Application};
 use engine::project::inherit::{GlobalProject, globals_of, inherit};
 use engine::project::{Cluster, Gate, InvalidClass, ProjectClusters};
 use engine::windows::is_open;
@@ -115,6 +115,7 @@ pub(crate) async fn update(
     checked(&project)?;
     let existing = find(&call.server.store, &project.metadata.name).await?;
     token::keep(&existing, &mut project);
+    check_reach(&call, &existing.spec, &project.spec)?;
     check_users(&call, &existing, &project)?;
     let written = replace(&call.server.store, &existing, &project).await?;
     note_project(&call, &written, Reason::ResourceUpdated, "updated project").await;
@@ -292,6 +293,41 @@ pub(crate) fn checked(project: &AppProject) -> Result<(), Status> {
     })
 }
 
+/// Who opens or closes a project to a cluster or a repository must be allowed to change that one,
+/// too; so must who changes what may be written to its clusters.
+fn check_reach(call: &Call, before: &AppProjectSpec, after: &AppProjectSpec) -> Result<(), Status> {
+    let (clusters, repositories) = touched(before, after);
+    for cluster in clusters {
+        call.require(resource::CLUSTERS, action::UPDATE, cluster)?;
+    }
+    for repository in repositories {
+        call.require(resource::REPOSITORIES, action::UPDATE, repository)?;
+    }
+    Ok(())
+}
+
+/// The clusters and the repositories that a change of a project is about.
+fn touched<'a>(
+    before: &'a AppProjectSpec,
+    after: &'a AppProjectSpec,
+) -> (BTreeSet<&'a str>, BTreeSet<&'a str>) {
+    let clusters = |spec: &'a AppProjectSpec| -> BTreeSet<&'a str> {
+        spec.destinations.iter().map(|it| it.server.as_str()).collect()
+    };
+    let repositories = |spec: &'a AppProjectSpec| -> BTreeSet<&'a str> {
+        spec.source_repos.iter().map(String::as_str).collect()
+    };
+    let mut touched = &clusters(before) ^ &clusters(after);
+    if before.cluster_resource_whitelist != after.cluster_resource_whitelist
+        || before.cluster_resource_blacklist != after.cluster_resource_blacklist
+        || before.namespace_resource_blacklist != after.namespace_resource_blacklist
+        || before.namespace_resource_whitelist != after.namespace_resource_whitelist
+    {
+        touched.extend(clusters(after));
+    }
+    (touched, &repositories(before) ^ &repositories(after))
+}
+
 /// A change of a project must not leave its Applications without a permission they have.
 fn check_users(call: &Call, before: &AppProject, after: &AppProject) -> Result<(), Status> {
     let name = &after.metadata.name;
@@ -369,6 +405,55 @@ pub(crate) fn replacing(from: &Value, to: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn spec(value: Value) -> AppProjectSpec {
+        serde_json::from_value(value).expect("a specification")
+    }
+
+    #[track_caller]
+    fn check_touched(before: Value, after: Value, clusters: &[&str], repositories: &[&str]) {
+        let (before, after) = (spec(before), spec(after));
+        let (found_clusters, found_repositories) = touched(&before, &after);
+        assert_eq!(found_clusters.into_iter().collect::<Vec<_>>(), clusters);
+        assert_eq!(found_repositories.into_iter().collect::<Vec<_>>(), repositories);
+    }
+
+    #[test]
+    fn a_change_touches_what_comes_and_what_goes() {
+        let to = |servers: &[&str]| -> Value {
+            servers.iter().map(|it| json!({"server": it, "namespace": "x"})).collect()
+        };
+        check_touched(
+            json!({"destinations": to(&["a", "b"]), "sourceRepos": ["r", "s"]}),
+            json!({"destinations": to(&["b", "c", "c"]), "sourceRepos": ["s", "t"]}),
+            &["a", "c"],
+            &["r", "t"],
+        );
+        check_touched(
+            json!({"destinations": to(&["a"])}),
+            json!({"destinations": to(&["a"]), "description": "other"}),
+            &[],
+            &[],
+        );
+    }
+
+    #[test]
+    fn other_kinds_touch_every_cluster() {
+        for list in [
+            "clusterResourceWhitelist",
+            "clusterResourceBlacklist",
+            "namespaceResourceWhitelist",
+            "namespaceResourceBlacklist",
+        ] {
+            let destinations = json!([{"server": "a", "namespace": "x"}]);
+            check_touched(
+                json!({"destinations": destinations}),
+                json!({"destinations": destinations, list: [{"group": "*", "kind": "*"}]}),
+                &["a"],
+                &[],
+            );
+        }
+    }
 
     #[track_caller]
     fn check(from: Value, to: Value, expect: Value) {

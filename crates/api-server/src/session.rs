@@ -117,7 +117,8 @@ async fn check_in_time(
     }
     let account = settings.account(name);
     let hash = account.map(|it| it.password_hash.text()).filter(|it| !it.is_empty());
-    let good = is_password(server, password, hash.unwrap_or(NOBODY).to_owned()).await;
+    let passwords = &server.logins.passwords;
+    let good = passwords.is_hash_of(password, hash.unwrap_or(NOBODY).to_owned()).await;
     let Some(account) = account.filter(|_| good && hash.is_some()) else {
         server.logins.failed(name, Instant::now());
         return Err(wrong());
@@ -131,14 +132,6 @@ async fn check_in_time(
     }
     server.logins.succeeded(name);
     Ok(())
-}
-
-/// Compares off the async workers: bcrypt takes a tenth of a second on purpose.
-async fn is_password(server: &ApiServer, password: String, hash: String) -> bool {
-    // Nobody closes it.
-    let _turn = server.logins.comparing.acquire().await;
-    let compared = tokio::task::spawn_blocking(move || bcrypt::verify(password, &hash));
-    matches!(compared.await, Ok(Ok(true)))
 }
 
 /// The answer empties the cookie; the token itself is revoked by `/auth/logout`.

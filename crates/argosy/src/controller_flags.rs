@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 use cluster::{Client, Randomness};
-use controller::{EventOptions, HealBackoff, MetricsOptions, PollOptions, ReplicaOptions};
+use controller::{
+    EventOptions, HealBackoff, MetricsOptions, Overrides, PollOptions, ReplicaOptions,
+};
 use jiff::SignedDuration;
 use settings::Params;
 
@@ -36,9 +38,23 @@ pub(crate) struct ControllerFlags {
         default_missing_value = "true"
     )]
     persist_resource_health: Option<bool>,
-    /// Accepted and without effect: one pass over an Application also operates on it
-    #[arg(long, env = "ARGOCD_APPLICATION_CONTROLLER_OPERATION_PROCESSORS", hide = true)]
+    /// Ask the API server what a sync would change [default: controller.diff.server.side]
+    #[arg(
+        long,
+        env = "ARGOCD_APPLICATION_CONTROLLER_SERVER_SIDE_DIFF",
+        num_args = 0..=1,
+        default_missing_value = "true"
+    )]
+    server_side_diff_enabled: Option<bool>,
+    /// Seconds for which a status stands while its sources cannot be read [default: 180]
+    #[arg(long, env = "ARGOCD_REPO_ERROR_GRACE_PERIOD_SECONDS")]
+    repo_error_grace_period_seconds: Option<u64>,
+    /// Applications operated on at the same time [default: 10]
+    #[arg(long, env = "ARGOCD_APPLICATION_CONTROLLER_OPERATION_PROCESSORS")]
     operation_processors: Option<i64>,
+    /// Seconds that a sync rests after each wave but the last [default: 0]
+    #[arg(long, env = "ARGOCD_SYNC_WAVE_DELAY", hide = true)]
+    sync_wave_delay: Option<i64>,
     /// Seconds before the second attempt to heal the same drift [default: 2]
     #[arg(long, env = "ARGOCD_APPLICATION_CONTROLLER_SELF_HEAL_BACKOFF_TIMEOUT_SECONDS")]
     self_heal_backoff_timeout_seconds: Option<i64>,
@@ -129,11 +145,24 @@ impl ControllerFlags {
         let count = |flag, key, default| {
             usize::try_from(number(flag, key, default)).unwrap_or(usize::MAX).max(1)
         };
+        let list = |flag: &[String], key: &str| match flag {
+            [] => params.list(&format!("controller.metrics.{key}")),
+            given => given.to_vec(),
+        };
         let sync_timeout = number(self.sync_timeout, "controller.sync.timeout.seconds", 0);
         controller::Options {
             namespace,
             application_namespaces,
             workers: count(self.status_processors, "controller.status.processors", 20),
+            operators: count(self.operation_processors, "controller.operation.processors", 10),
+            wave_delay: Duration::from_secs(
+                u64::try_from(number(
+                    self.sync_wave_delay,
+                    "controller.sync.wave.delay.seconds",
+                    0,
+                ))
+                .unwrap_or(0),
+            ),
             parallel_writes: count(
                 self.kubectl_parallelism_limit,
                 "controller.kubectl.parallelism.limit",
@@ -150,13 +179,20 @@ impl ControllerFlags {
                 hard: self.app_hard_resync,
             },
             events: EventOptions::of(&self.enable_k8s_event),
-            keeps_health: self.persist_resource_health,
+            overrides: Overrides {
+                asks_server: self.server_side_diff_enabled,
+                source_error_grace: self.repo_error_grace_period_seconds.map(Duration::from_secs),
+                keeps_health: self.persist_resource_health,
+            },
             replica,
             metrics: MetricsOptions {
                 host: host_name(),
-                application_labels: self.metrics_application_labels.clone(),
-                application_conditions: self.metrics_application_conditions.clone(),
-                cluster_labels: self.metrics_cluster_labels.clone(),
+                application_labels: list(&self.metrics_application_labels, "application.labels"),
+                application_conditions: list(
+                    &self.metrics_application_conditions,
+                    "application.conditions",
+                ),
+                cluster_labels: list(&self.metrics_cluster_labels, "cluster.labels"),
             },
             random: Randomness::of_this_process(),
         }

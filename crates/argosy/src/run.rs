@@ -1,6 +1,7 @@
 //! `argosy run`: every role in one process.
 
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,14 +10,14 @@ use ::api::names::IN_CLUSTER_SERVER;
 use anyhow::Context as _;
 use api_server::make_default_project;
 use clap::{Args, ValueEnum};
-use cluster::{Access, Client, Cluster, Randomness};
+use cluster::{Access, Client, Cluster, Randomness, StoreOptions};
 use controller::{Controller, Ports, Publishing, Traffic};
 use prometheus_client::registry::Registry;
 use repo_server::client::RepoClient;
 use repo_server::{JsonnetProgram, PluginOptions, RepoServer};
 use runtime::redis::Redis;
 use runtime::{LogFormat, ProcessMetrics, Shutdown, Traces, serve_metrics, start_logging};
-use settings::SettingsStore;
+use settings::{Params, SettingsStore};
 
 use crate::api::{ApiOptions, InProcessController, InProcessSources};
 use crate::controller_flags::{ControllerFlags, duration};
@@ -32,6 +33,7 @@ use crate::trace_flags::TraceFlags;
 /// holds Applications by value takes up to 270 KB of a stack each time it is polled, and they call
 /// each other. Untouched pages cost nothing.
 const STACK: usize = 16 << 20;
+const STATE_EXPIRES: Duration = Duration::from_secs(3600);
 const CONNECT_RETRY: Duration = Duration::from_secs(2);
 
 /// Where Argo CD's sidecars have their sockets.
@@ -101,19 +103,23 @@ pub(crate) struct Options {
     redis: RedisFlags,
     #[command(flatten)]
     traces: TraceFlags,
-    /// How long the state of Applications is kept in Redis
-    #[arg(
-        long,
-        env = "ARGOCD_APP_STATE_CACHE_EXPIRATION",
-        default_value = "1h",
-        value_parser = duration
-    )]
-    app_state_cache_expiration: Duration,
+    /// How long the state of Applications is kept in Redis [default: 1h]
+    #[arg(long, env = "ARGOCD_APP_STATE_CACHE_EXPIRATION", value_parser = duration)]
+    app_state_cache_expiration: Option<Duration>,
+    /// How many nodes of a resource tree are stored together in Redis; 0: all
+    #[arg(long, env = "ARGOCD_APPLICATION_TREE_SHARD_SIZE", default_value_t = 0, hide = true)]
+    application_tree_shard_size: usize,
     #[command(flatten)]
     api: ApiOptions,
 }
 
 impl Options {
+    fn app_state_expires(&self, params: &Params) -> Duration {
+        let key = || params.duration("controller.app.state.cache.expiration");
+        let expires = self.app_state_cache_expiration.or_else(key).unwrap_or(STATE_EXPIRES);
+        expires.max(Duration::from_secs(1))
+    }
+
     fn checks_signatures(&self) -> bool {
         !["false", "no"].iter().any(|it| self.gpg_enabled.eq_ignore_ascii_case(it))
     }
@@ -179,7 +185,12 @@ async fn start(options: Options) -> anyhow::Result<()> {
     let client = client.heard_by(Traffic::register(&mut registry));
     let settings = SettingsStore::load(&client, &namespace).await;
     let settings = Arc::new(settings.context("could not read the settings")?);
-    let watching = controller::Settings::of(&settings.current()).store_options(IN_CLUSTER_SERVER);
+    let replica = options.controller.replica(&settings.current().params, &client, &namespace).await;
+    let watching = StoreOptions {
+        // Who shares the clusters waits for its share.
+        attended: replica.is_none(),
+        ..controller::Settings::of(&settings.current()).store_options(IN_CLUSTER_SERVER)
+    };
     let cluster = Cluster::start_with(client.clone(), watching).await?;
 
     let with = Joined { settings: &settings, client: &client, namespace: &namespace };
@@ -191,7 +202,8 @@ async fn start(options: Options) -> anyhow::Result<()> {
     let repositories = repositories::follow(take_over, Arc::clone(&settings), shutdown.clone());
     let publishing = options.redis.options()?.map(|redis| Publishing {
         redis: Redis::new(redis, "argocd-application-controller", &mut registry),
-        expires: options.app_state_cache_expiration.max(Duration::from_secs(1)),
+        expires: options.app_state_expires(&settings.current().params),
+        tree_piece: NonZeroUsize::new(options.application_tree_shard_size),
     });
     let ports = Ports {
         sources,
@@ -202,7 +214,6 @@ async fn start(options: Options) -> anyhow::Result<()> {
     };
     let application_namespaces = application_namespaces(&options);
     let params = &settings.current().params;
-    let replica = options.controller.replica(params, &client, &namespace).await;
     let controller_options = options.controller.options(
         namespace.clone(),
         application_namespaces.clone(),

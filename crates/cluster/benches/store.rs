@@ -69,25 +69,27 @@ fn on_core() -> Duration {
     Duration::from_nanos(nanoseconds.expect("a number of nanoseconds"))
 }
 
-/// A Deployment as an API server tells it: two containers, what was applied last,
-/// and the field sets of whoever wrote it.
+/// A Deployment as an API server tells it: two containers, what was applied last if we applied it, and the
+/// field sets of whoever wrote it. No two are alike: names, images, checksums and some values are their own.
 fn deployment(number: usize, tracked: bool) -> String {
+    let mut random = Random(u32::try_from(number).unwrap_or(0));
     let (name, namespace) = (format!("web-{number}"), format!("team-{}", number % 100));
-    let container = |name: &str| {
+    let mut container = |name: &str| {
         json!({
-            "name": name, "image": format!("registry.example/shop/{name}:1.{number}"),
+            "name": name, "image": format!("registry.example/shop/{name}@sha256:{}", random.digits(64)),
             "imagePullPolicy": "IfNotPresent", "terminationMessagePath": "/dev/termination-log",
             "terminationMessagePolicy": "File", "ports": [{"containerPort": 8080, "protocol": "TCP"}],
-            "env": [{"name": "LOG_LEVEL", "value": "info"}, {"name": "REGION", "value": "north"}],
+            "env": [{"name": "LOG_LEVEL", "value": "info"}, {"name": "TOKEN", "value": random.digits(16)}],
             "resources": {"limits": {"memory": "256Mi"}, "requests": {"cpu": "100m", "memory": "128Mi"}},
         })
     };
+    let containers = [container("web"), container("proxy")];
     let spec = json!({
         "replicas": 2, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600,
         "selector": {"matchLabels": {"app": name}},
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}},
-        "template": {"metadata": {"labels": {"app": name}}, "spec": {
-            "containers": [container("web"), container("proxy")], "dnsPolicy": "ClusterFirst",
+        "template": {"metadata": {"annotations": {"checksum/config": random.digits(64)}, "labels": {"app": name}}, "spec": {
+            "containers": containers, "dnsPolicy": "ClusterFirst",
             "restartPolicy": "Always", "schedulerName": "default-scheduler", "securityContext": {},
             "terminationGracePeriodSeconds": 30}},
     });
@@ -107,16 +109,35 @@ fn deployment(number: usize, tracked: bool) -> String {
         "labels": {"app": name},
         "annotations": {"deployment.kubernetes.io/revision": "1"},
         "managedFields": [
-            owned("kubectl", &json!({"spec": spec})),
+            owned(if tracked { cluster::FIELD_MANAGER } else { "kubectl" }, &json!({"spec": spec})),
             owned("kube-controller-manager", &json!({"status": status})),
         ],
     });
     if tracked {
         let id = format!("shop-{}:apps/Deployment:{namespace}/{name}", number % 1_000);
         metadata["annotations"][TRACKING] = id.into();
+        let first =
+            json!({"name": "web", "image": spec["template"]["spec"]["containers"][0]["image"]});
+        let applied = json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {
+            "replicas": 2, "selector": spec["selector"], "template": {"spec": {"containers": [first]}}}});
+        metadata["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] =
+            applied.to_string().into();
     }
     json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec, "status": status})
         .to_string()
+}
+
+/// Numbers without any order, the same every time.
+struct Random(u32);
+
+impl Random {
+    fn digits(&mut self, count: usize) -> String {
+        let mut digit = || {
+            self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            char::from_digit(self.0 >> 28, 16).expect("four bits")
+        };
+        (0..count).map(|_| digit()).collect()
+    }
 }
 
 /// Roughly as an API server writes down who owns what.

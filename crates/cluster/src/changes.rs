@@ -197,6 +197,7 @@ impl Pending {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packing::Patterns;
 
     fn change(name: &str, application: &str, tracked: bool) -> Change {
         let key = ResourceKey::new(&GroupKind::new("", "Pod"), "n", name);
@@ -215,7 +216,7 @@ mod tests {
 
     fn body(version: &str) -> LiveObject {
         LiveObject {
-            body: Arc::from(version.as_bytes()),
+            body: Patterns::default().pack(&GroupKind::new("", "ConfigMap"), version.as_bytes()),
             resource_version: version.into(),
             uid: "u".into(),
             tracked_by: Some("one".into()),

@@ -16,15 +16,16 @@ use tokio::task::AbortHandle;
 
 use crate::access::Access;
 use crate::ask::Ask;
+use crate::attention::Attention;
 use crate::changes::{Change, Changes, Subscribers};
 use crate::client::{Client, ConnectError, ServerVersion};
 use crate::discovery::{self, Discovered};
 use crate::exclusions::Exclusions;
-use crate::field_sets::{FieldSetWish, FieldSets};
+use crate::field_sets::FieldSetWish;
 use crate::kinds::{ApiKind, Kinds};
 use crate::refusal::RequestError;
 use crate::sighting::{Lens, Sighting, Tracking, compact_body};
-use crate::store::{Continuity, Known, Live, LiveObject, Store};
+use crate::store::{Continuity, Known, Live, LiveObject, Store, Unverified};
 use crate::supervisor::{Reach, Supervisor};
 use crate::traffic::{EventCounts, Listener};
 use crate::watch::backoff::Randomness;
@@ -47,6 +48,10 @@ pub struct StoreOptions {
     /// An interrupted watch that heals within this time is not worth a word. Counted from
     /// when the server was last heard of: no verdict is older than this and unproven.
     pub grace: Duration,
+    /// Watched from the start; else once somebody [attends](Cluster::attended) to it.
+    pub attended: bool,
+    /// How long it is watched after the last one who attended has turned away.
+    pub lingers: Duration,
     /// The source of jitter.
     pub random: Randomness,
 }
@@ -63,15 +68,19 @@ impl StoreOptions {
             exclusions: Exclusions::as_shipped(),
             leaves_forbidden_alone: false,
             grace: Duration::from_secs(4),
+            attended: true,
+            lingers: Duration::from_secs(300),
             random: Randomness::of_this_process(),
         }
     }
 }
 
-/// One destination cluster. Cheap to clone; the watches end with the last clone.
+/// One destination cluster. Cheap to clone; the watches end with the last clone, and a while after
+/// the last clone that [attends](Self::attended) to it.
 #[derive(Clone)]
 pub struct Cluster {
     pub(crate) shared: Arc<Shared>,
+    attendant: Option<Arc<Attendant>>,
     /// Whose rights this clone writes with.
     client: Client,
     _watching: Arc<StopOnDrop>,
@@ -105,12 +114,33 @@ pub(crate) struct Shared {
     discovered: RwLock<Arc<Discovered>>,
     subscribers: Subscribers,
     pub(crate) events: EventCounts,
+    pub(crate) attention: Attention,
+    /// What the last discovery failed with, if it did.
+    lost_touch: RwLock<Option<String>>,
     /// Becomes true when every kind has been listed once, or has failed to be.
     settled: signal::Sender<bool>,
     /// Counts wishes to ask again what the server serves.
     pub(crate) asked: signal::Sender<u64>,
     /// Counts the answers.
     pub(crate) answered: signal::Sender<u64>,
+}
+
+/// Somebody who attends to a cluster.
+struct Attendant(Arc<Shared>);
+
+impl Attendant {
+    fn of(shared: &Arc<Shared>) -> Arc<Self> {
+        shared.attention.come(|| {
+            shared.settled.send_replace(false);
+        });
+        Arc::new(Self(Arc::clone(shared)))
+    }
+}
+
+impl Drop for Attendant {
+    fn drop(&mut self) {
+        self.0.attention.go();
+    }
 }
 
 struct StopOnDrop(AbortHandle);
@@ -151,10 +181,7 @@ impl Cluster {
         })?;
         let shared = Arc::new(Shared {
             client,
-            lens: Lens {
-                tracking: options.tracking,
-                field_sets: FieldSets::of(options.own_manager),
-            },
+            lens: Lens::new(options.tracking, options.own_manager),
             grace: options.grace,
             leaves_forbidden_alone: options.leaves_forbidden_alone,
             random: options.random,
@@ -162,18 +189,43 @@ impl Cluster {
             discovered: RwLock::new(Arc::new(discovered.unwrap_or_default())),
             subscribers: Subscribers::new(),
             events: EventCounts::default(),
-            settled: signal::Sender::new(false),
+            attention: Attention::new(options.attended, options.lingers),
+            lost_touch: RwLock::default(),
+            settled: signal::Sender::new(!options.attended),
             asked: signal::Sender::new(0),
             answered: signal::Sender::new(0),
         });
         let reach =
             Reach { namespaces: options.namespaces, cluster_resources: options.cluster_resources };
+        let attendant = options.attended.then(|| Attendant::of(&shared));
         let mut supervisor = Supervisor::new(Arc::clone(&shared), reach, options.exclusions);
         // Before we return, so that nobody sees a store without watches and takes it for an empty cluster.
         supervisor.watch_what_is_served();
         let task = tokio::spawn(supervisor.run());
         let client = shared.client.clone();
-        Ok(Self { shared, client, _watching: Arc::new(StopOnDrop(task.abort_handle())) })
+        let watching = Arc::new(StopOnDrop(task.abort_handle()));
+        Ok(Self { shared, attendant, client, _watching: watching })
+    }
+
+    /// The same cluster, watched for as long as this clone or one of it lives. Where it
+    /// was not, [`Self::ready`] waits for the first lists.
+    #[must_use]
+    pub fn attended(&self) -> Self {
+        let attendant = || Attendant::of(&self.shared);
+        let attendant = self.attendant.clone().unwrap_or_else(attendant);
+        Self { attendant: Some(attendant), ..self.clone() }
+    }
+
+    /// The same cluster, watched only while others attend to it.
+    #[must_use]
+    pub fn unattended(&self) -> Self {
+        Self { attendant: None, ..self.clone() }
+    }
+
+    /// Is nobody watching it? Then the store is empty, and says nothing about the cluster.
+    #[must_use]
+    pub fn is_resting(&self) -> bool {
+        self.shared.attention.is_resting()
     }
 
     /// Requests to this cluster that have nothing to do with the store.
@@ -224,7 +276,15 @@ impl Cluster {
     #[must_use]
     pub fn live(&self, application: &str, wanted: &[ResourceKey]) -> Live {
         let kept = self.shared.lens.field_sets.kept();
-        self.shared.read().live(application, wanted, &kept, Instant::now(), self.shared.grace)
+        let (attention, grace) = (&self.shared.attention, self.shared.grace);
+        let was_watched = attention.is_watching();
+        let mut live = self.shared.read().live(application, wanted, &kept, Instant::now(), grace);
+        // A store that watches begin or cease to fill meanwhile proves nothing.
+        if !was_watched || !attention.is_watching() {
+            let kind = GroupKind::new("", "every object");
+            live.unverified = vec![Unverified { kind, continuity: Continuity::Starting }];
+        }
+        live
     }
 
     /// From now on, objects come with these managers' field sets as well.
@@ -282,7 +342,10 @@ impl Cluster {
             Continuity::Broken { why, .. } => Some(why.clone()),
             Continuity::Starting | Continuity::Verified { .. } => None,
         });
-        let is_reached = kinds.values().any(|it| matches!(it, Continuity::Verified { .. }));
+        // Of a cluster that nobody watches the last discovery tells.
+        let lost_touch = self.is_resting().then(|| self.shared.lost_touch());
+        let is_reached = kinds.values().any(|it| matches!(it, Continuity::Verified { .. }))
+            || lost_touch == Some(None);
         let verified_for = kinds.values().filter_map(|it| match it {
             Continuity::Verified { lasting } => Some(*lasting),
             Continuity::Starting | Continuity::Broken { .. } => None,
@@ -290,7 +353,7 @@ impl Cluster {
         ClusterHealth {
             version: self.client().version().clone(),
             is_reached,
-            trouble: broken,
+            trouble: broken.or(lost_touch.flatten()),
             kinds: kinds.len(),
             objects: self.object_count(),
             listed_ago: verified_for.max(),
@@ -397,9 +460,25 @@ impl Shared {
     }
 
     pub(crate) fn note_settled(&self) {
-        if !*self.settled.borrow() && self.read().is_settled() {
+        let is_settled = || self.attention.is_watching() && self.read().is_settled();
+        if !*self.settled.borrow() && is_settled() {
             self.settled.send_replace(true);
         }
+    }
+
+    /// Lets the cluster rest if nobody has attended to it for long enough.
+    pub(crate) fn rest(&self) {
+        self.attention.rest(|| {
+            self.settled.send_replace(true);
+        });
+    }
+
+    fn lost_touch(&self) -> Option<String> {
+        self.lost_touch.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn note_touch(&self, lost: Option<String>) {
+        *self.lost_touch.write().unwrap_or_else(PoisonError::into_inner) = lost;
     }
 
     pub(crate) fn discovered(&self) -> Arc<Discovered> {

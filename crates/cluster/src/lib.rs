@@ -11,6 +11,7 @@
 mod access;
 mod apply;
 mod ask;
+mod attention;
 mod changes;
 mod client;
 mod cluster;
@@ -25,6 +26,7 @@ mod listened;
 mod logs;
 #[doc(hidden)]
 pub mod measure;
+mod packing;
 mod page;
 mod proxy;
 mod rate;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::field_sets::FieldSets;
 use crate::kinds::ApiKind;
 use crate::sighting::{Lens, Sighting, Tracking};
 use crate::store::{Store, WatchId};
@@ -22,8 +21,8 @@ impl Intake {
         let mut store = Store::default();
         let watch = store.start_watch(&kind.group_kind(), Scope::Everywhere);
         store.restarted(watch);
-        let field_sets = FieldSets::of(crate::FIELD_MANAGER.to_owned());
-        Self { store, lens: Lens { tracking: Arc::new(tracking), field_sets }, kind, watch }
+        let lens = Lens::new(Arc::new(tracking), crate::FIELD_MANAGER.to_owned());
+        Self { store, lens, kind, watch }
     }
 
     /// Takes one object in, as a watch does.

@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 
 use crate::field_sets::{FieldSets, WishCount};
 use crate::kinds::ApiKind;
+use crate::packing::{Body, Patterns};
 
 /// Tells which application an object belongs to, from its labels and annotations.
 pub trait Tracking: Send + Sync + 'static {
@@ -132,7 +133,7 @@ pub(crate) struct Sighting {
     pub(crate) owners: Vec<Uid>,
     pub(crate) application: Option<String>,
     /// Present for tracked objects.
-    pub(crate) body: Option<Arc<[u8]>>,
+    pub(crate) body: Option<Body>,
     /// How many wishes for field sets the body fulfils.
     pub(crate) wishes: WishCount,
     /// What a Pod runs, each image once; empty for other kinds.
@@ -144,6 +145,14 @@ pub(crate) struct Lens {
     pub(crate) tracking: Arc<dyn Tracking>,
     /// Whose entries in managedFields are kept.
     pub(crate) field_sets: FieldSets,
+    /// What the bodies of each kind have in common.
+    pub(crate) patterns: Patterns,
+}
+
+impl Lens {
+    pub(crate) fn new(tracking: Arc<dyn Tracking>, own_manager: String) -> Self {
+        Self { tracking, field_sets: FieldSets::of(own_manager), patterns: Patterns::default() }
+    }
 }
 
 impl Sighting {
@@ -164,6 +173,7 @@ impl Sighting {
         let kept = lens.field_sets.kept();
         let managers = || kept.managers(&kind.group, &kind.kind);
         let body = application.as_ref().map(|_| body(kind, &top, &managers()));
+        let pack = |body: Vec<u8>| lens.patterns.pack(&kind.group_kind(), &body);
         let owners = meta.owner_references.unwrap_or_default();
         let account = account_of_token(kind, &top, &annotations);
         Ok(Self {
@@ -175,7 +185,7 @@ impl Sighting {
             namespace: meta.namespace.into_owned(),
             name: meta.name.into_owned(),
             application,
-            body: body.transpose()?,
+            body: body.transpose()?.map(pack),
             wishes: kept.count(),
             images: match (kind.group.as_str(), kind.kind.as_str()) {
                 ("", "Pod") => images(&top),
@@ -218,17 +228,15 @@ fn images(pod: &Fields<'_>) -> Box<[Box<str>]> {
 }
 
 /// Makes the bytes of any object compact, as the store would keep it.
-pub(crate) fn compact_body(
-    kind: &ApiKind,
-    bytes: &[u8],
-    lens: &Lens,
-) -> serde_json::Result<Arc<[u8]>> {
+pub(crate) fn compact_body(kind: &ApiKind, bytes: &[u8], lens: &Lens) -> serde_json::Result<Body> {
     let kept = lens.field_sets.kept();
-    body(kind, &serde_json::from_slice(bytes)?, &kept.managers(&kind.group, &kind.kind))
+    let managers = kept.managers(&kind.group, &kind.kind);
+    let body = body(kind, &serde_json::from_slice(bytes)?, &managers)?;
+    Ok(lens.patterns.pack(&kind.group_kind(), &body))
 }
 
 /// The object without the field sets of other managers than these, which are half of it and which nobody reads.
-fn body(kind: &ApiKind, top: &Fields<'_>, managers: &[&str]) -> serde_json::Result<Arc<[u8]>> {
+fn body(kind: &ApiKind, top: &Fields<'_>, managers: &[&str]) -> serde_json::Result<Vec<u8>> {
     let mut out = Vec::with_capacity(1024);
     out.push(b'{');
     // Items of a typed list do not say what they are.
@@ -258,7 +266,7 @@ fn body(kind: &ApiKind, top: &Fields<'_>, managers: &[&str]) -> serde_json::Resu
         out.push(b'}');
     }
     out.push(b'}');
-    Ok(out.into())
+    Ok(out)
 }
 
 fn push_name(out: &mut Vec<u8>, name: &str) -> serde_json::Result<()> {
@@ -371,7 +379,7 @@ mod tests {
 
     fn lens() -> Lens {
         let tracking = |it: &Tagged<'_>| it.annotation("app").or_else(|| it.label("app"));
-        Lens { tracking: Arc::new(tracking), field_sets: FieldSets::of("us".into()) }
+        Lens::new(Arc::new(tracking), "us".into())
     }
 
     fn sight(value: &Value) -> Sighting {
@@ -379,7 +387,7 @@ mod tests {
     }
 
     fn body_of(value: &Value) -> Value {
-        serde_json::from_slice(&sight(value).body.expect("tracked")).expect("JSON")
+        serde_json::from_slice(&sight(value).body.expect("tracked").unpack()).expect("JSON")
     }
 
     #[test]
@@ -417,7 +425,8 @@ mod tests {
         lens.field_sets.wish([wish]);
         let bytes = object.to_string();
         let seen = Sighting::read(&config_map(), bytes.as_bytes(), &lens).expect("an object");
-        let body: Value = serde_json::from_slice(&seen.body.expect("tracked")).expect("JSON");
+        let body = seen.body.expect("tracked").unpack();
+        let body: Value = serde_json::from_slice(&body).expect("JSON");
         let kept = json!([{"manager": "us", "f": 2}, {"manager": "trusted", "f": 3}]);
         assert_eq!((&body["metadata"]["managedFields"], seen.wishes), (&kept, 1));
     }

@@ -19,6 +19,7 @@ use object::{GroupKind, Object, ResourceKey};
 
 use crate::changes::{Change, Update};
 use crate::field_sets::KeptFieldSets;
+use crate::packing::Body;
 use crate::sighting::{Sighting, Uid};
 use crate::watch::Scope;
 use objects::{Entry, KindId, Objects, Slot};
@@ -70,7 +71,7 @@ pub struct Live {
 /// One live object; a tree is made of it when someone looks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveObject {
-    pub(crate) body: Arc<[u8]>,
+    pub(crate) body: Body,
     /// The version of this state.
     pub resource_version: String,
     /// The identity that outlives the name.
@@ -83,15 +84,9 @@ impl LiveObject {
     /// The object as a tree, without the field sets of other managers.
     #[must_use]
     pub fn object(&self) -> Object {
-        let value =
-            serde_json::from_slice(&self.body).expect("was read as JSON before it was kept");
+        let value = serde_json::from_slice(&self.body.unpack())
+            .expect("was read as JSON before it was kept");
         Object::from_value(value).expect("has been given its apiVersion and kind")
-    }
-
-    /// The object as JSON.
-    #[must_use]
-    pub fn json(&self) -> &[u8] {
-        &self.body
     }
 }
 
@@ -178,6 +173,13 @@ impl Store {
             self.forget(slot, &mut changes);
         }
         changes
+    }
+
+    /// Nothing is watched: what the store took for its objects is given back.
+    pub(crate) fn give_back(&mut self) -> Vec<Change> {
+        // Watches that were stopped may have a word left; no other gets their numbers.
+        *self = Self { last_watch: self.last_watch, ..Self::default() };
+        Vec::new()
     }
 
     pub(crate) fn restarted(&mut self, id: WatchId) {
@@ -514,9 +516,9 @@ impl Store {
     }
 }
 
-fn live_object(entry: &Entry, body: &Arc<[u8]>) -> LiveObject {
+fn live_object(entry: &Entry, body: &Body) -> LiveObject {
     LiveObject {
-        body: Arc::clone(body),
+        body: body.clone(),
         resource_version: entry.version.to_string(),
         uid: entry.uid.to_string(),
         tracked_by: entry.application.clone(),

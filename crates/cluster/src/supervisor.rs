@@ -21,8 +21,9 @@ use crate::cluster::Shared;
 use crate::discovery;
 use crate::exclusions::Exclusions;
 use crate::kinds::ApiKind;
+use crate::refusal::RequestError;
 use crate::sighting::Sighting;
-use crate::store::WatchId;
+use crate::store::{Store, WatchId};
 use crate::watch::{RawEvent, Scope, Watch};
 
 /// After a change of CRDs or APIServices the server needs a moment to serve what they say:
@@ -85,6 +86,11 @@ impl Supervisor {
                 () = tokio::time::sleep_until(looks.next(Instant::now())) => {}
                 // Nobody else sends on our own channel's behalf: an error cannot happen while we hold it.
                 _ = asked.changed() => looks = Looks::after(Instant::now()),
+                () = self.shared.attention.turned() => {
+                    self.shared.rest();
+                    self.watch_what_is_served();
+                    continue;
+                }
             }
             let number = *asked.borrow_and_update();
             self.look().await;
@@ -94,7 +100,9 @@ impl Supervisor {
 
     async fn look(&mut self) {
         let last = self.shared.discovered();
-        match discovery::discover(&self.shared.client, &last).await {
+        let discovered = discovery::discover(&self.shared.client, &last).await;
+        self.shared.note_touch(discovered.as_ref().err().map(RequestError::in_one_line));
+        match discovered {
             Ok(Some(discovered)) if discovered.kinds != last.kinds => {
                 self.shared.set_discovered(discovered);
                 self.watch_what_is_served();
@@ -107,7 +115,7 @@ impl Supervisor {
         while self.tasks.try_join_next().is_some() {}
     }
 
-    /// Starts and stops watches until there is one for each kind in each scope.
+    /// Starts and stops watches until there is one for each kind in each scope, or none while the cluster rests.
     pub(crate) fn watch_what_is_served(&mut self) {
         let wanted = self.wanted();
         let stale: Vec<_> = self
@@ -126,6 +134,10 @@ impl Supervisor {
                 self.start_watch(place, kind);
             }
         }
+        if self.watches.is_empty() {
+            self.shared.update(Store::give_back);
+        }
+        self.shared.attention.begun();
         self.shared.note_settled();
     }
 
@@ -143,6 +155,9 @@ impl Supervisor {
     }
 
     fn wanted(&self) -> BTreeMap<(GroupKind, Scope), Arc<ApiKind>> {
+        if self.shared.attention.is_resting() {
+            return BTreeMap::new();
+        }
         let kinds = self.shared.kinds();
         let watchable = kinds
             .iter()

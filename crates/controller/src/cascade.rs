@@ -230,6 +230,9 @@ async fn fail(controller: &Controller, app: &Application, messages: Vec<String>)
         engine::status::conditions(&failures, &app.status.conditions, controller.now());
     if let Err(failure) = controller.status_writer.write(app, &failed, Level::Live).await {
         tracing::warn!(app = %app.key(), error = %failure, "could not report a failed deletion");
+    } else {
+        let labels = controller.labels_of_events(app);
+        controller.events.tell(app, &failed, &labels, controller.now());
     }
     Some((Level::Live, RETRY))
 }

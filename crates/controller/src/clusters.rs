@@ -119,6 +119,8 @@ fn connected(
     let project = cluster.project.clone();
     book.tried.insert(server.clone(), (cluster, reached));
     controller.destinations.put(Registered { server, name, project, connection });
+    // It may have become ours while we connected, or somebody else's.
+    controller.destinations.attend_to(|server| controller.attends_to(server));
     if is_news {
         controller.wake_everybody();
     }
@@ -128,6 +130,7 @@ async fn connection(controller: &Controller, cluster: &ClusterSettings) -> Resul
     let options = StoreOptions {
         namespaces: Some(cluster.namespaces.clone()).filter(|it| !it.is_empty()),
         cluster_resources: cluster.cluster_resources,
+        attended: controller.attends_to(&cluster.server),
         ..controller.settings().store_options(&cluster.server)
     };
     let started = if cluster.server == IN_CLUSTER_SERVER {
@@ -147,7 +150,9 @@ async fn connection(controller: &Controller, cluster: &ClusterSettings) -> Resul
 /// The cluster that we run against needs no Secret.
 async fn restore_own(controller: &Controller) {
     let client = controller.control_plane.clone();
-    let options = controller.settings().store_options(IN_CLUSTER_SERVER);
+    let attended = controller.attends_to(IN_CLUSTER_SERVER);
+    let options =
+        StoreOptions { attended, ..controller.settings().store_options(IN_CLUSTER_SERVER) };
     match Cluster::start_with(client, options).await {
         Ok(cluster) => controller.destinations.put(Registered {
             server: IN_CLUSTER_SERVER.into(),

@@ -86,6 +86,17 @@ impl Destinations {
         known.insert(registered.server.clone(), registered);
     }
 
+    /// Keeps watching these clusters, and no others: whoever wants to see another one attends to it meanwhile.
+    pub(crate) fn attend_to(&self, is_ours: impl Fn(&str) -> bool) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        for registered in known.values_mut() {
+            if let Ok(cluster) = &mut registered.connection {
+                let is_ours = is_ours(&registered.server);
+                *cluster = if is_ours { cluster.attended() } else { cluster.unattended() };
+            }
+        }
+    }
+
     pub(crate) fn remove(&self, server: &str) {
         self.known.write().unwrap_or_else(PoisonError::into_inner).remove(server);
     }

@@ -2,10 +2,12 @@
 //! many a dashboard read them. [`between`] decides what is worth telling;
 //! telling is done on the side and never holds a pass up.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use api::{Application, OperationState};
 use cluster::{ApiKind, Client};
+use engine::Concern;
 use engine::operation::is_finished;
 use futures::StreamExt as _;
 use futures::stream;
@@ -69,8 +71,14 @@ impl Events {
         Self { wanted, sender, receiver: Mutex::new(Some(receiver)) }
     }
 
-    /// Tells what changed from one state of an Application to the next.
-    pub(crate) fn tell(&self, before: &Application, after: &Application, now: Timestamp) {
+    /// Tells what changed from one state of an Application to the next, with these labels.
+    pub(crate) fn tell(
+        &self,
+        before: &Application,
+        after: &Application,
+        labels: &BTreeMap<String, String>,
+        now: Timestamp,
+    ) {
         for (index, note) in between(before, after).into_iter().enumerate() {
             tracing::info!(app = %after.key(), reason = note.reason, "{}", note.message);
             if !self.wanted.has(note.reason) {
@@ -78,7 +86,7 @@ impl Events {
             }
             // The time is part of an event's name, and names are used once.
             let moment = now + SignedDuration::from_nanos(i64::try_from(index).unwrap_or(0));
-            if self.sender.try_send(event(after, &note, moment)).is_err() {
+            if self.sender.try_send(event(after, &note, labels, moment)).is_err() {
                 tracing::debug!(app = %after.key(), "dropped an event: too many wait");
             }
         }
@@ -136,7 +144,21 @@ fn between(before: &Application, after: &Application) -> Vec<Note> {
         }
         notes.push(note("ResourceUpdated", message));
     }
+    notes.extend(failed_deletion(before, after));
     notes
+}
+
+/// That a deletion does not get on, once for each reason.
+fn failed_deletion(before: &Application, after: &Application) -> Option<Note> {
+    let why = |app: &Application| {
+        let conditions = app.status.conditions.iter();
+        let errors = conditions.filter(|it| it.type_ == Concern::Deletion.condition_type());
+        errors.map(|it| it.message.clone()).collect::<Vec<_>>().join("; ")
+    };
+    let (known, why) = (why(before), why(after));
+    let message = format!("Unable to delete application resources: {why}");
+    let is_news = !why.is_empty() && why != known;
+    is_news.then_some(Note { reason: "StatusRefreshed", is_warning: true, message })
 }
 
 /// The operation that came to its end from one state to the next.
@@ -176,7 +198,12 @@ fn end_of(state: &OperationState) -> Note {
     Note { reason: "OperationCompleted", is_warning: !has_succeeded, message }
 }
 
-fn event(app: &Application, note: &Note, now: Timestamp) -> Object {
+fn event(
+    app: &Application,
+    note: &Note,
+    labels: &BTreeMap<String, String>,
+    now: Timestamp,
+) -> Object {
     let metadata = &app.metadata;
     let destination = &app.spec.destination;
     let time = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
@@ -185,6 +212,7 @@ fn event(app: &Application, note: &Note, now: Timestamp) -> Object {
         "metadata": {
             "name": format!("{}.{:x}", metadata.name, now.as_nanosecond()),
             "namespace": metadata.namespace,
+            "labels": labels,
             "annotations": {
                 "dest-server": destination.server, "dest-namespace": destination.namespace,
             },
@@ -236,6 +264,32 @@ mod tests {
     fn nothing_new_is_not_told() {
         let same = app("Synced", "Healthy", operation("Succeeded", true));
         check(&same, &same, &[]);
+    }
+
+    #[test]
+    fn a_deletion_that_fails_is_told_once_for_each_reason() {
+        let before = app("Synced", "Healthy", json!(null));
+        let failing = |why: &str| {
+            let mut app = before.clone();
+            app.status.conditions =
+                serde_json::from_value(json!([{"type": "DeletionError", "message": why}]))
+                    .expect("conditions");
+            app
+        };
+        let (first, second) = (failing("forbidden"), failing("gone"));
+        let told = "StatusRefreshed: Unable to delete application resources: forbidden";
+        check(&before, &first, &[told]);
+        check(&first, &first, &[]);
+        check(&first, &second, &["StatusRefreshed: Unable to delete application resources: gone"]);
+    }
+
+    #[test]
+    fn an_event_carries_labels() {
+        let labels = BTreeMap::from([("team".to_owned(), "blue".to_owned())]);
+        let note = Note { reason: "ResourceUpdated", is_warning: false, message: "x".into() };
+        let app = app("Synced", "Healthy", json!(null));
+        let event = event(&app, &note, &labels, Timestamp::UNIX_EPOCH);
+        assert_eq!(event.text(&["metadata", "labels", "team"]), Some("blue"));
     }
 
     #[test]

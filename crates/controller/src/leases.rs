@@ -200,6 +200,7 @@ fn adopt(controller: &Controller, sight: &Sight) {
         tracing::info!(cluster = lost, "another replica looks after a cluster");
         controller.tenure.lose(lost);
     }
+    controller.destinations.attend_to(|server| ours.contains(server));
     let gained: BTreeSet<String> =
         ours.into_iter().filter(|it| controller.tenure.gain(it)).collect();
     if !gained.is_empty() {

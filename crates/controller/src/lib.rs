@@ -40,6 +40,7 @@ mod watch;
 mod watchdog;
 mod why;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -51,10 +52,10 @@ use gocompat::glob::list::{self, Mode};
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
 use runtime::{Queue, SPANS, Shutdown};
-use tokio::sync::watch as signal;
+use tokio::sync::{Semaphore, watch as signal};
 use tracing::Instrument as _;
 
-pub use crate::settings::{Settings, tracking};
+pub use crate::settings::{Overrides, Settings, tracking};
 pub use destinations::{Destination, DestinationError};
 pub use engine::{Explanation, HealBackoff};
 pub use events::EventOptions;
@@ -94,6 +95,10 @@ pub struct Options {
     pub application_namespaces: Vec<String>,
     /// Applications looked at at the same time (`--status-processors`).
     pub workers: usize,
+    /// Applications operated on at the same time (`--operation-processors`).
+    pub operators: usize,
+    /// How long a sync rests after each wave but the last (`ARGOCD_SYNC_WAVE_DELAY`).
+    pub wave_delay: Duration,
     /// Objects written at the same time, per Application (`--kubectl-parallelism-limit`).
     pub parallel_writes: usize,
     /// How long to wait between attempts to heal (`--self-heal-backoff-…`).
@@ -104,8 +109,8 @@ pub struct Options {
     pub poll: PollOptions,
     /// How the clusters are divided among replicas; none who runs alone.
     pub replica: Option<ReplicaOptions>,
-    /// Keep the health of single objects in the status; none: as the settings say.
-    pub keeps_health: Option<bool>,
+    /// What flags say instead of the settings.
+    pub overrides: Overrides,
     /// Which events are written.
     pub events: EventOptions,
     /// What the metrics tell beyond the usual.
@@ -150,6 +155,8 @@ pub struct Controller {
     events: Events,
     metrics: Metrics,
     watchdog: Watchdog,
+    /// Who may operate.
+    operators: Semaphore,
     last_poll: RwLock<Instant>,
 }
 
@@ -181,7 +188,10 @@ impl Controller {
             ),
             tenure,
             membership: Membership::default(),
-            settings: signal::Sender::new(Arc::new(Settings::of(&settings.current()))),
+            settings: signal::Sender::new(Arc::new(Settings::overridden(
+                &settings.current(),
+                &options.overrides,
+            ))),
             all_settings: settings,
             destinations,
             projects: Projects::new(),
@@ -192,6 +202,7 @@ impl Controller {
             publisher: Publisher::new(publishing),
             events: Events::new(options.events.clone()),
             watchdog: Watchdog::default(),
+            operators: Semaphore::new(options.operators.min(Semaphore::MAX_PERMITS)),
             last_poll: RwLock::new(Instant::now()),
             options,
             sources,
@@ -288,6 +299,11 @@ impl Controller {
         !self.tenure.is_shared() || self.tenure.has(&self.looked_after_with(app))
     }
 
+    /// Does this replica keep watching a cluster?
+    fn attends_to(&self, server: &str) -> bool {
+        !self.tenure.is_shared() || self.tenure.clusters().contains(server)
+    }
+
     fn settings(&self) -> Arc<Settings> {
         Arc::clone(&self.settings.borrow())
     }
@@ -296,6 +312,13 @@ impl Controller {
     fn holds_applications(&self, namespace: &str) -> bool {
         let Options { namespace: own, application_namespaces, .. } = &self.options;
         namespace == own || list::contains(application_namespaces, namespace, Mode::Regexp)
+    }
+
+    /// The labels of the events about an Application.
+    fn labels_of_events(&self, app: &Application) -> BTreeMap<String, String> {
+        let project = self.projects.get(app.spec.project_name());
+        let project = project.map(|it| it.metadata.labels.clone()).unwrap_or_default();
+        self.settings().labels_of_events(&app.metadata.labels, &project)
     }
 
     fn looks_after_orphans(&self, app: &Application) -> bool {

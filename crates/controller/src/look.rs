@@ -26,7 +26,7 @@ use tracing::Instrument as _;
 
 use crate::Controller;
 use crate::acting::acting;
-use crate::destinations::DestinationError;
+use crate::destinations::{Destination, DestinationError};
 use crate::grace::Reading;
 use crate::health::KindRules;
 use crate::level::Level;
@@ -38,6 +38,9 @@ use crate::watchdog::{Stage, reached};
 
 /// An operation is not given up before its cluster is out of sight for this long.
 const OPERATIONS_WAIT: Duration = Duration::from_secs(60);
+
+/// Whoever looks at a cluster of another replica's waits for it for this long.
+const FIRST_LISTS: Duration = Duration::from_secs(30);
 
 /// What a look established.
 pub(crate) struct Seen {
@@ -166,6 +169,7 @@ pub(crate) async fn look(controller: &Controller, app: &Application, at: &At) ->
             return seen;
         }
     };
+    let destination = in_sight(controller, app, destination).await;
     match controller.permit(app, &destination) {
         Ok(permit) => {
             let impersonation = seen.settings.impersonation;
@@ -191,6 +195,20 @@ pub(crate) async fn look(controller: &Controller, app: &Application, at: &At) ->
     look_for_orphans(controller, app, &mut seen);
     tracing::debug!(app = %app.key(), took = ?began.elapsed(), ?rendered_after, "looked");
     seen
+}
+
+/// A cluster that another replica looks after is watched here only while somebody looks at it.
+async fn in_sight(
+    controller: &Controller,
+    app: &Application,
+    destination: Destination,
+) -> Destination {
+    let cluster = destination.cluster.attended();
+    if !controller.is_ours(app) {
+        // Where it takes longer, the look says what is not known yet.
+        tokio::time::timeout(FIRST_LISTS, cluster.ready()).await.ok();
+    }
+    Destination { cluster, ..destination }
 }
 
 fn look_for_orphans(controller: &Controller, app: &Application, seen: &mut Seen) {

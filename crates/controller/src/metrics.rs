@@ -128,6 +128,7 @@ impl Metrics {
             destinations: Arc::clone(&asked.destinations),
             settings: asked.settings,
             labels: options.cluster_labels.clone(),
+            tenure: Arc::clone(&asked.tenure),
         }));
         registry.register_collector(Box::new(apps::AppInfo {
             apps: asked.apps,

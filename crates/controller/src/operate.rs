@@ -9,7 +9,10 @@ use std::sync::Arc;
 use api::{Application, OperationState};
 use cluster::Cluster;
 use engine::operation::{Turn, end, progress_of, record, retries_at, turn, with_sources_of};
-use engine::{Look, Plan, Step, SyncOptions, plan, saved_before, step, terminate};
+use engine::{
+    Action, Look, Move, Outcome, Plan, Progress, Step, SyncOptions, Task, plan, saved_before, step,
+    terminate,
+};
 use jiff::{SignedDuration, Timestamp};
 use object::ResourceKey;
 
@@ -18,6 +21,7 @@ use crate::health::KindRules;
 use crate::look::{Seen, live_objects, look, look_again, look_back};
 use crate::perform::perform;
 use crate::terms;
+use crate::watchdog::{Stage, reached};
 
 const TERMINATING: &str = "Terminating";
 const WRITE_RETRY: SignedDuration = SignedDuration::from_millis(50);
@@ -36,6 +40,8 @@ pub(crate) async fn advance(
         Turn::Waits(until) => return Some(until),
         Turn::Goes(state) => *state,
     };
+    // Nobody closes it.
+    let _turn = controller.operators.acquire().await;
     let Some(asked) = state.operation.sync.clone() else {
         let message = "Invalid operation request: no operation specified";
         end(app, state, "Error", message, controller.now());
@@ -158,6 +164,11 @@ async fn carry_out(
                 }
             }
             progress.extend(perform(controller, cluster, moves, options.dry_run).await);
+            let delay = controller.options.wave_delay;
+            if !delay.is_zero() && ends_wave(plan, moves, &progress) {
+                reached(Stage::Resting);
+                tokio::time::sleep(delay).await;
+            }
             continue;
         }
         record(app, &mut state, plan, &progress, &seen.revisions);
@@ -176,5 +187,57 @@ async fn carry_out(
         }
         look_again(controller, app, seen).await;
         return wake_at;
+    }
+}
+
+/// Were these the last moves of a wave that others follow?
+fn ends_wave(plan: &Plan, moves: &[Move<'_>], progress: &Progress) -> bool {
+    let is_moved = |task: &Task| {
+        moves.iter().any(|it| match it {
+            Move::Apply(moved) | Move::Prune(moved) => moved.id == task.id,
+            Move::Check(_) | Move::ReleaseHook(_) | Move::RemoveHook(_) => false,
+        })
+    };
+    let is_done = |task: &Task| match progress.get(&task.id) {
+        None => matches!(task.action, Action::Keep(_) | Action::Leave(..)),
+        Some(outcome) => !matches!(outcome, Outcome::Checked | Outcome::Starting),
+    };
+    let others_follow = plan.waves.split_last().map_or(&[][..], |(_, before)| before);
+    let mut waves = others_follow.iter();
+    waves.any(|wave| wave.tasks.iter().any(is_moved) && wave.tasks.iter().all(is_done))
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::plan::Wave;
+    use engine::{Phase, Propagation, TaskId};
+    use object::Object;
+    use serde_json::json;
+
+    use super::*;
+
+    fn task(name: &str) -> Task {
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
+        let object = Object::from_value(object).expect("an object");
+        let id = TaskId { phase: Phase::Sync, key: object.key() };
+        Task { id, action: Action::Prune(object, Propagation::Foreground) }
+    }
+
+    #[test]
+    fn a_wave_ends_with_the_last_of_its_tasks_unless_nothing_follows() {
+        let wave = |number, names: &[&str]| {
+            let tasks = names.iter().map(|it| task(it)).collect();
+            Wave { phase: Phase::Sync, number, tasks }
+        };
+        let plan = Plan { waves: vec![wave(0, &["a", "b"]), wave(1, &["c"])] };
+        let check = |moved: &str, done: &[&str], expect: bool| {
+            let gone = || Outcome::Pruned { message: "pruned".into() };
+            let progress = done.iter().map(|it| (task(it).id, gone())).collect();
+            let moved = task(moved);
+            assert_eq!(ends_wave(&plan, &[Move::Prune(&moved)], &progress), expect);
+        };
+        check("a", &["a"], false);
+        check("b", &["a", "b"], true);
+        check("c", &["a", "b", "c"], false);
     }
 }

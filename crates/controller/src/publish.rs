@@ -7,10 +7,11 @@
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use api::{AppKey, Application, Time};
+use api::{AppKey, Application, ApplicationTree, Time};
 use jiff::SignedDuration;
 use runtime::redis::{CACHE_VERSION, Redis, RedisError};
 use runtime::{Merge, Queue, Shutdown};
@@ -35,6 +36,8 @@ pub struct Publishing {
     pub redis: Redis,
     /// `--app-state-cache-expiration`.
     pub expires: Duration,
+    /// How many nodes of a tree are stored together (`ARGOCD_APPLICATION_TREE_SHARD_SIZE`); none: all.
+    pub tree_piece: Option<NonZeroUsize>,
 }
 
 /// Whose news waits to be told, and what was told.
@@ -113,9 +116,9 @@ impl Publisher {
         let managed_key = format!("app|managed-resources|{instance}");
         let tree_key = format!("app|resources-tree|{instance}");
         let Some(app) = controller.apps.get(key) else {
-            for key in [&managed_key, &tree_key] {
-                self.forget(key);
-                to.redis.delete(&versioned(key)).await?;
+            for key in self.stored_below(&tree_key).into_iter().chain([managed_key, tree_key]) {
+                self.forget(&key);
+                to.redis.delete(&versioned(&key)).await?;
             }
             return Ok(());
         };
@@ -123,14 +126,20 @@ impl Publisher {
             return Ok(());
         }
         if asked == Asked::Everything {
-            self.forget(&managed_key);
-            self.forget(&tree_key);
+            for key in self.stored_below(&tree_key).iter().chain([&managed_key, &tree_key]) {
+                self.forget(key);
+            }
         }
         let compared = controller.compared(&app).await;
         let managed: Vec<_> = compared.resources.iter().map(ManagedResource::to_api).collect();
         let managed_is_new = self.store(to, &managed_key, &managed, to.expires).await?;
         let Ok(tree) = controller.tree(&app).await else { return Ok(()) };
-        if self.store(to, &tree_key, &tree, to.expires).await? || managed_is_new {
+        let mut tree_is_new = false;
+        for (number, piece) in pieces(tree, to.tree_piece).iter().enumerate() {
+            let key = piece_key(&tree_key, number);
+            tree_is_new |= self.store(to, &key, piece, to.expires).await?;
+        }
+        if tree_is_new || managed_is_new {
             // Argo CD's readers listen under this name for both.
             to.redis.publish(&versioned(&managed_key)).await?;
         }
@@ -188,6 +197,12 @@ impl Publisher {
         Ok(is_new)
     }
 
+    /// The further pieces of what is stored under a key.
+    fn stored_below(&self, key: &str) -> Vec<String> {
+        let prefix = piece_key(key, 1).trim_end_matches('1').to_owned();
+        self.told().keys().filter(|it| it.starts_with(&prefix)).cloned().collect()
+    }
+
     fn forget(&self, key: &str) {
         self.told().remove(key);
     }
@@ -195,6 +210,35 @@ impl Publisher {
     fn told(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, (u64, Instant)>> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The first piece has the name of the whole.
+fn piece_key(key: &str, number: usize) -> String {
+    if number == 0 { key.to_owned() } else { format!("{key}|{number}") }
+}
+
+/// A tree in pieces of so many nodes, orphans and hosts together; the first says how many there are.
+fn pieces(tree: ApplicationTree, size: Option<NonZeroUsize>) -> Vec<ApplicationTree> {
+    let Some(size) = size.map(NonZeroUsize::get) else { return vec![tree] };
+    let ApplicationTree { nodes, orphaned_nodes, hosts, .. } = tree;
+    let total = nodes.len() + orphaned_nodes.len() + hosts.len();
+    let count = total.div_ceil(size).max(1);
+    let mut pieces = vec![ApplicationTree::default(); count];
+    for (at, node) in nodes.into_iter().enumerate() {
+        pieces[at / size].nodes.push(node);
+    }
+    let before = pieces.iter().map(|it| it.nodes.len()).sum::<usize>();
+    for (at, node) in orphaned_nodes.into_iter().enumerate() {
+        pieces[(before + at) / size].orphaned_nodes.push(node);
+    }
+    let before = before + pieces.iter().map(|it| it.orphaned_nodes.len()).sum::<usize>();
+    for (at, host) in hosts.into_iter().enumerate() {
+        pieces[(before + at) / size].hosts.push(host);
+    }
+    if total > 0 {
+        pieces[0].shards_count = i64::try_from(count).unwrap_or(i64::MAX);
+    }
+    pieces
 }
 
 fn versioned(key: &str) -> String {
@@ -241,5 +285,38 @@ fn cluster_info(controller: &Controller, registered: Registered) -> Value {
                 "apiVersions": versions,
             })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::{HostInfo, ResourceNode};
+
+    use super::*;
+
+    /// A tree of so many nodes, orphans and hosts, in pieces: `nodes+orphans+hosts of count`.
+    #[track_caller]
+    fn check(counts: [usize; 3], size: usize, expect: &[&str]) {
+        let [nodes, orphans, hosts] = counts;
+        let tree = ApplicationTree {
+            nodes: vec![ResourceNode::default(); nodes],
+            orphaned_nodes: vec![ResourceNode::default(); orphans],
+            hosts: vec![HostInfo::default(); hosts],
+            ..ApplicationTree::default()
+        };
+        let pieces = pieces(tree, NonZeroUsize::new(size));
+        let told = |it: &ApplicationTree| {
+            let (nodes, orphans, hosts) = (it.nodes.len(), it.orphaned_nodes.len(), it.hosts.len());
+            format!("{nodes}+{orphans}+{hosts} of {}", it.shards_count)
+        };
+        assert_eq!(pieces.iter().map(told).collect::<Vec<_>>(), expect);
+    }
+
+    #[test]
+    fn a_tree_is_stored_in_pieces_of_which_the_first_says_how_many_there_are() {
+        check([5, 2, 1], 0, &["5+2+1 of 0"]);
+        check([5, 2, 1], 3, &["3+0+0 of 3", "2+1+0 of 0", "0+1+1 of 0"]);
+        check([5, 2, 1], 100, &["5+2+1 of 1"]);
+        check([0, 0, 0], 3, &["0+0+0 of 0"]);
     }
 }

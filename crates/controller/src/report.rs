@@ -31,13 +31,13 @@ pub(crate) async fn report(
         comparison: seen.comparison.as_ref(),
         images: &seen.images,
         findings: &seen.findings,
-        keeps_health: controller.options.keeps_health.unwrap_or(seen.settings.keeps_health),
+        keeps_health: seen.settings.keeps_health,
     };
     app.status = status(&app, &established, controller.now());
     controller.status_writer.write(stored, &app, level).await?;
 
     controller.publisher.may_differ(&app.key(), level >= Level::Latest);
-    controller.events.tell(before, &app, controller.now());
+    controller.events.tell(before, &app, &controller.labels_of_events(&app), controller.now());
     if let Some(state) = events::ended_operation(before, &app) {
         controller.metrics.synced(&app, &controller.server_of(&app), state);
     }

@@ -3,7 +3,7 @@
 //! Compared as a whole: a change that says nothing new here, such as a
 //! password, wakes nobody.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use api::ResourceIgnoreDifferences;
@@ -20,6 +20,7 @@ use settings::clusters::ClusterSettings;
 use settings::resources::{IgnoreStatus, IgnoredFields, ResourceOverride, Resources, RespectRbac};
 
 use crate::destinations::instance_of;
+use crate::tree::Shown;
 
 /// The settings of an installation.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,10 +88,28 @@ impl IgnoredUpdates {
     }
 }
 
+/// What flags say instead of `argocd-cmd-params-cm`.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// `--server-side-diff-enabled`, instead of `controller.diff.server.side`.
+    pub asks_server: Option<bool>,
+    /// `--repo-error-grace-period-seconds`, instead of `controller.repo.error.grace.period.seconds`.
+    pub source_error_grace: Option<Duration>,
+    /// `--persist-resource-health`, instead of `controller.resource.health.persist`.
+    pub keeps_health: Option<bool>,
+}
+
 impl Settings {
-    /// The part that concerns the controller.
+    /// The part that concerns the controller, where no flag says otherwise.
     #[must_use]
     pub fn of(all: &All) -> Self {
+        Self::overridden(all, &Overrides::default())
+    }
+
+    /// The part that concerns the controller.
+    pub(crate) fn overridden(all: &All, flags: &Overrides) -> Self {
+        let says =
+            |flag: Option<bool>, key: &str| flag.or_else(|| all.params.flag(key)) == Some(true);
         let tracking = tracking(&all.tracking);
         let by_label = tracking.method == TrackingMethod::Label;
         let comparing = CompareSettings {
@@ -103,18 +122,18 @@ impl Settings {
             known_types: known_types(&all.resources),
             ignores_aggregated_roles: all.resources.compare.ignore_aggregated_roles,
             asks_server: all.resources.compare.server_side_diff
-                || all.params.flag("controller.diff.server.side") == Some(true),
+                || says(flags.asks_server, "controller.diff.server.side"),
             instance_label: (!by_label).then(|| tracking.label_key.clone()),
         };
         Self {
             ignored_updates: IgnoredUpdates::of(&all.resources, &comparing),
-            keeps_health: all.params.flag("controller.resource.health.persist") == Some(true),
+            keeps_health: says(flags.keeps_health, "controller.resource.health.persist"),
             comparing,
             tracking,
             poll_every: all.timeouts.reconciliation,
             poll_jitter: all.timeouts.reconciliation_jitter,
             poll_hard: all.timeouts.hard_reconciliation,
-            source_error_grace: source_error_grace(all),
+            source_error_grace: flags.source_error_grace.unwrap_or_else(|| source_error_grace(all)),
             masked_annotations: all.resources.masked_annotations.iter().cloned().collect(),
             global_projects: all.global_projects.iter().map(global_project).collect(),
             clusters: all.clusters.clone(),
@@ -129,6 +148,21 @@ impl Settings {
             resources: all.resources.clone(),
             are_written: all.are_written,
         }
+    }
+
+    /// What trees show beyond the usual.
+    pub(crate) fn shown(&self) -> Shown<'_> {
+        let Resources { custom_labels, node_labels, .. } = &self.resources;
+        Shown { labels: custom_labels, node_labels }
+    }
+
+    /// The labels of the events about an Application, of its own and its project's.
+    pub(crate) fn labels_of_events(
+        &self,
+        own: &BTreeMap<String, String>,
+        project: &BTreeMap<String, String>,
+    ) -> BTreeMap<String, String> {
+        self.resources.labels_of_events(own, project)
     }
 
     /// How the cluster at this address is watched.

@@ -87,7 +87,8 @@ impl Controller {
         let comparison = seen.comparison.unwrap_or_default();
         let rules = KindRules { settings: &seen.settings, now: self.now() };
         let cluster = &destination.cluster;
-        Ok(crate::tree::tree(cluster, &comparison, &seen.orphans, &self.bodies, &rules).await)
+        let (shown, orphans) = (seen.settings.shown(), &seen.orphans);
+        Ok(crate::tree::tree(cluster, &comparison, orphans, &self.bodies, &rules, shown).await)
     }
 
     /// The health of each object of an Application, as it was last compared.

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use api::{ApplicationTree, HostInfo, ResourceNode, ResourceRef};
+use api::{ApplicationTree, HostInfo, InfoItem, ResourceNode, ResourceRef};
 use cluster::{ApiKind, Cluster, Known, Selector};
 use engine::{Comparison, HealthRules, tree};
 use object::{GroupKind, GroupVersionKind, Object, ResourceKey};
@@ -22,6 +22,15 @@ const KEPT_BODIES: usize = 4096;
 #[derive(Default)]
 pub(crate) struct Bodies(Mutex<BTreeMap<String, (String, Arc<Object>)>>);
 
+/// What is shown of objects and machines beyond the usual.
+#[derive(Clone, Copy)]
+pub(crate) struct Shown<'s> {
+    /// `resource.customLabels`: labels of objects.
+    pub(crate) labels: &'s [String],
+    /// `application.allowedNodeLabels`: labels of machines.
+    pub(crate) node_labels: &'s [String],
+}
+
 /// The tree of what was compared.
 pub(crate) async fn tree(
     cluster: &Cluster,
@@ -29,7 +38,13 @@ pub(crate) async fn tree(
     orphans: &[Known],
     bodies: &Bodies,
     rules: &(dyn HealthRules + Sync),
+    shown: Shown<'_>,
 ) -> ApplicationTree {
+    let node = |it: &Object, parents: Vec<ResourceRef>| {
+        let mut node = tree::node(it, parents, rules);
+        node.info.extend(labels(it, shown.labels));
+        node
+    };
     let roots: Vec<&Object> = comparison.items.values().filter_map(|it| it.pair.live()).collect();
     let below = descendants(cluster, &roots);
     let mut children = bodies.of(cluster, &below).await;
@@ -42,12 +57,18 @@ pub(crate) async fn tree(
         .collect();
     let all: Vec<&Object> =
         roots.iter().copied().chain(children.iter().map(AsRef::as_ref)).collect();
-    nodes.extend(all.iter().map(|it| tree::node(it, parents(cluster, it, &roots), rules)));
+    nodes.extend(all.iter().map(|it| node(it, parents(cluster, it, &roots))));
     let orphans = bodies.of(cluster, orphans).await;
-    let orphaned_nodes =
-        orphans.iter().map(|it| tree::node(it, parents(cluster, it, &[]), rules)).collect();
-    let hosts = hosts(cluster, &all).await;
+    let orphaned_nodes = orphans.iter().map(|it| node(it, parents(cluster, it, &[]))).collect();
+    let hosts = hosts(cluster, &all, shown.node_labels).await;
     ApplicationTree { nodes, orphaned_nodes, hosts, ..ApplicationTree::default() }
+}
+
+/// The labels of an object that are to be shown.
+fn labels(object: &Object, shown: &[String]) -> Vec<InfoItem> {
+    let value = |name: &String| object.text(&["metadata", "labels", name]).map(str::to_owned);
+    let items = shown.iter().filter_map(|name| Some((name.clone(), value(name)?)));
+    items.map(|(name, value)| InfoItem { name, value }).collect()
 }
 
 /// Everything below the roots, each once.
@@ -124,7 +145,7 @@ fn parents(cluster: &Cluster, object: &Object, roots: &[&Object]) -> Vec<Resourc
 }
 
 /// The machines that pods of the tree run on.
-async fn hosts(cluster: &Cluster, objects: &[&Object]) -> Vec<HostInfo> {
+async fn hosts(cluster: &Cluster, objects: &[&Object], labels: &[String]) -> Vec<HostInfo> {
     let pods = objects.iter().filter(|it| it.group_kind().is("", "Pod"));
     let ours: BTreeSet<ResourceKey> = pods.clone().map(|it| it.key()).collect();
     let names: BTreeSet<&str> = pods
@@ -147,7 +168,7 @@ async fn hosts(cluster: &Cluster, objects: &[&Object]) -> Vec<HostInfo> {
             (it, is_ours)
         }));
     }
-    tree::hosts(&machines, &all_pods, &[])
+    tree::hosts(&machines, &all_pods, labels)
 }
 
 impl Bodies {
@@ -188,4 +209,20 @@ impl Bodies {
 
 fn uid(object: &Object) -> &str {
     object.text(&["metadata", "uid"]).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn labels_that_the_settings_name_are_shown() {
+        let object = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p",
+            "labels": {"team": "blue", "tier": "web"}}});
+        let object = Object::from_value(object).expect("an object");
+        let shown = labels(&object, &["team".into(), "absent".into()]);
+        assert_eq!(shown, [InfoItem { name: "team".into(), value: "blue".into() }]);
+    }
 }

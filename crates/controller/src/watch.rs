@@ -133,7 +133,8 @@ fn wake_applications_of(controller: &Controller, project: &str) {
 pub(crate) async fn settings(controller: &Controller) {
     let mut all = controller.all_settings.subscribe();
     loop {
-        let settings = Settings::of(&all.borrow_and_update());
+        let settings =
+            Settings::overridden(&all.borrow_and_update(), &controller.options.overrides);
         let is_news = controller.settings.send_if_modified(|known| {
             let is_news = **known != settings;
             *known = Arc::new(settings);

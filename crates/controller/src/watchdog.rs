@@ -26,6 +26,7 @@ pub(crate) enum Stage {
     ReadingCluster,
     AskingServer,
     Writing,
+    Resting,
     Deleting,
     Reporting,
 }
@@ -38,6 +39,7 @@ impl fmt::Display for Stage {
             Self::ReadingCluster => "reading its objects in the cluster",
             Self::AskingServer => "asking the API server what applying would do",
             Self::Writing => "writing its objects",
+            Self::Resting => "resting between two waves",
             Self::Deleting => "deleting its objects",
             Self::Reporting => "writing its status",
         })

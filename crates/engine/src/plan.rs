@@ -5,6 +5,7 @@
 //! pruning runs through the waves backwards, so that what was created first is
 //! removed last.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -181,7 +182,7 @@ pub fn plan(comparison: &Comparison, options: &SyncOptions) -> Plan {
     places.extend(namespace_task(comparison, options));
     refuse(&mut places, comparison, options);
     pull_forward(&mut places, namespace_of, lives_in);
-    pull_forward(&mut places, kind_defined_by, |task| Some(task.id.key.group_kind()));
+    pull_forward(&mut places, kind_defined_by, kind_of);
     reverse_prune_waves(&mut places);
     if options.prune_last {
         prune_last(&mut places, |_| true);
@@ -294,8 +295,14 @@ fn namespace_task(comparison: &Comparison, options: &SyncOptions) -> Option<(Pla
 
 /// Turns tasks that must not be carried out into their refusal.
 fn refuse(places: &mut [(Place, Task)], comparison: &Comparison, options: &SyncOptions) {
-    let defined: BTreeSet<GroupKind> =
-        places.iter().filter_map(|(_, task)| kind_defined_by(task)).collect();
+    if options.objections.is_empty() && comparison.unserved.is_empty() {
+        return;
+    }
+    let defined: BTreeSet<GroupKind> = places
+        .iter()
+        .filter_map(|(_, task)| kind_defined_by(task))
+        .map(|(group, kind)| GroupKind::new(group, kind))
+        .collect();
     for (_, task) in places.iter_mut() {
         let key = &task.id.key;
         let object = task.action.object();
@@ -343,44 +350,60 @@ fn generated_name(hook: &Object, phase: Phase, options: &SyncOptions) -> String 
     format!("{prefix}{revision}-{}-{started}", phase.name()).to_lowercase()
 }
 
+/// What a task may provide for others: a namespace, or group and kind.
+type Thing<'t> = (&'t str, &'t str);
+
 /// Moves each task that others need in front of the first of them: a Namespace
 /// before what lives in it, a CRD before its first object.
-fn pull_forward<K: Ord>(
+fn pull_forward(
     places: &mut [(Place, Task)],
-    provides: fn(&Task) -> Option<K>,
-    needs: fn(&Task) -> Option<K>,
+    provides: fn(&Task) -> Option<Thing<'_>>,
+    needs: fn(&Task) -> Option<Thing<'_>>,
 ) {
-    let mut first_need: BTreeMap<K, Place> = BTreeMap::new();
-    for (place, task) in places.iter().filter(|(_, task)| !task.action.is_prune()) {
-        if let Some(needed) = needs(task) {
-            let first = first_need.entry(needed).or_insert(*place);
-            *first = (*first).min(*place);
+    let written = || places.iter().enumerate().filter(|(_, (_, task))| !task.action.is_prune());
+    let providers: Vec<(usize, Thing<'_>)> =
+        written().filter_map(|(index, (_, task))| Some((index, provides(task)?))).collect();
+    let mut first_need: BTreeMap<Thing<'_>, Option<Place>> =
+        providers.iter().map(|(_, thing)| (*thing, None)).collect();
+    if first_need.is_empty() {
+        return;
+    }
+    for (_, (place, task)) in written() {
+        if let Some(first) = needs(task).and_then(|needed| first_need.get_mut(&needed)) {
+            *first = Some(first.map_or(*place, |first| first.min(*place)));
         }
     }
-    for (place, task) in places.iter_mut().filter(|(_, task)| !task.action.is_prune()) {
-        if let Some(first) = provides(task).and_then(|provided| first_need.get(&provided)) {
-            *place = (*place).min(*first);
-        }
+    let moves: Vec<(usize, Place)> = providers
+        .iter()
+        .filter_map(|(index, thing)| Some((*index, (*first_need.get(thing)?)?)))
+        .collect();
+    for (index, first) in moves {
+        let place = &mut places[index].0;
+        *place = (*place).min(first);
     }
 }
 
-fn namespace_of(task: &Task) -> Option<String> {
-    task.id.key.group_kind().is("", "Namespace").then(|| task.id.key.name.clone())
+fn namespace_of(task: &Task) -> Option<Thing<'_>> {
+    let key = &task.id.key;
+    (key.group.is_empty() && key.kind == "Namespace").then_some((&key.name, ""))
 }
 
-fn lives_in(task: &Task) -> Option<String> {
-    Some(task.id.key.namespace.clone()).filter(|namespace| !namespace.is_empty())
+fn lives_in(task: &Task) -> Option<Thing<'_>> {
+    let namespace = task.id.key.namespace.as_str();
+    (!namespace.is_empty()).then_some((namespace, ""))
 }
 
-fn kind_defined_by(task: &Task) -> Option<GroupKind> {
-    if !task.id.key.group_kind().is("apiextensions.k8s.io", "CustomResourceDefinition") {
+fn kind_of(task: &Task) -> Option<Thing<'_>> {
+    Some((&task.id.key.group, &task.id.key.kind))
+}
+
+fn kind_defined_by(task: &Task) -> Option<Thing<'_>> {
+    let key = &task.id.key;
+    if key.group != "apiextensions.k8s.io" || key.kind != "CustomResourceDefinition" {
         return None;
     }
     let definition = task.action.object();
-    Some(GroupKind::new(
-        definition.text(&["spec", "group"])?,
-        definition.text(&["spec", "names", "kind"])?,
-    ))
+    Some((definition.text(&["spec", "group"])?, definition.text(&["spec", "names", "kind"])?))
 }
 
 /// Swaps the lowest prune wave with the highest, and so on inwards.
@@ -413,6 +436,20 @@ fn prune_last(places: &mut [(Place, Task)], applies_to: fn(&Object) -> bool) {
     }
 }
 
+/// Prunes first, then by kind and name.
+fn within_wave(a: &Task, b: &Task) -> Ordering {
+    let (left, right) = (&a.id.key, &b.id.key);
+    let by_kind = || match left.kind == right.kind {
+        true => Ordering::Equal,
+        false => (kind_rank(&left.kind), &left.kind).cmp(&(kind_rank(&right.kind), &right.kind)),
+    };
+    (b.action.is_prune().cmp(&a.action.is_prune()))
+        .then_with(by_kind)
+        .then_with(|| left.group.cmp(&right.group))
+        .then_with(|| left.name.cmp(&right.name))
+        .then_with(|| left.namespace.cmp(&right.namespace))
+}
+
 fn into_waves(places: Vec<(Place, Task)>) -> Plan {
     let mut waves: BTreeMap<Place, Vec<Task>> = BTreeMap::new();
     for (place, task) in places {
@@ -421,11 +458,7 @@ fn into_waves(places: Vec<(Place, Task)>) -> Plan {
     let waves = waves
         .into_iter()
         .map(|(place, mut tasks)| {
-            tasks.sort_by_cached_key(|task| {
-                let key = &task.id.key;
-                let rank = (!task.action.is_prune(), kind_rank(&key.kind));
-                (rank, key.kind.clone(), key.group.clone(), key.name.clone(), key.namespace.clone())
-            });
+            tasks.sort_by(within_wave);
             Wave { phase: place.phase, number: place.wave, tasks }
         })
         .collect();

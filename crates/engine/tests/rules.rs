@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// How many rules each part of the list of features has.
-const RULES: [(&str, u32); 3] = [("F2", 88), ("F3", 21), ("F4", 21)];
+const RULES: [(&str, u32); 4] = [("F2", 88), ("F3", 21), ("F4", 21), ("F6", 25)];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

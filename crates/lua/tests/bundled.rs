@@ -25,6 +25,54 @@ fn the_corpus_is_judged_as_it_says() {
     }
 }
 
+/// The time at which the actions of the corpus were carried out.
+const THEN: i64 = 1_700_000_000;
+
+#[test]
+fn actions_are_offered_and_carried_out_as_the_corpus_says() {
+    let corpus = include_str!("corpus/actions.txt");
+    for line in corpus.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let json = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
+        let parts: Vec<&str> = line.split(" | ").collect();
+        let names: Vec<&str> = parts[0].split(' ').collect();
+        let mut value = json(parts[1]);
+        value["apiVersion"] = json!(names[0]);
+        value["kind"] = json!(names[1]);
+        let object = Object::from_value(value).expect("an object");
+        let (found, expect) = match parts.as_slice() {
+            [_, _, offers] => (offered(&object), json(offers)),
+            [_, _, parameters, changed] => {
+                let parameters = serde_json::from_str(parameters).expect("parameters");
+                let done = bundled::actions::run(&object, names[2], &parameters, THEN);
+                let impact = done.expect("an action").into_iter().next().expect("an impact");
+                (impact.object.into_value(), json(changed))
+            }
+            _ => panic!("three or four parts in {line}"),
+        };
+        assert_eq!(found, expect, "{line}");
+    }
+}
+
+/// What is offered, as the corpus writes it.
+fn offered(object: &Object) -> Value {
+    let offers = bundled::actions::offers(object).into_iter().map(|offer| {
+        let mut told = json!({"disabled": offer.disabled});
+        for (field, text) in [("displayName", offer.display_name), ("iconClass", offer.icon_class)]
+        {
+            if !text.is_empty() {
+                told[field] = json!(text);
+            }
+        }
+        if !offer.params.is_empty() {
+            let params =
+                offer.params.iter().map(|it| json!({"name": it.name, "default": it.default}));
+            told["params"] = params.collect();
+        }
+        (offer.name, told)
+    });
+    Value::Object(offers.collect())
+}
+
 /// The kinds of the corpus: every function and many blocks are among them.
 fn kinds() -> Vec<(String, String)> {
     let corpus = include_str!("corpus/health.txt");

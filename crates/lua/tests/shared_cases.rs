@@ -94,7 +94,10 @@ fn bundled_actions_are_offered_as_in_the_shared_cases() {
                 let params: Vec<Value> = it
                     .params
                     .iter()
-                    .map(|it| json!({"name": it.name, "default": it.default}))
+                    .map(|it| match it.default.as_str() {
+                        "" => json!({"name": it.name}),
+                        default => json!({"name": it.name, "default": default}),
+                    })
                     .collect();
                 let params =
                     if params.is_empty() { String::new() } else { json!(params).to_string() };

@@ -1,6 +1,8 @@
 //! The tree itself: a JSON object with an apiVersion and a kind.
 
-use serde::Serialize;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::{GroupKind, GroupVersionKind, ResourceKey};
@@ -10,9 +12,17 @@ use crate::{GroupKind, GroupVersionKind, ResourceKey};
 /// Constructed only from a tree whose `apiVersion` and `kind` are non-empty
 /// strings; everything else may be missing or wrong, and the readers below
 /// answer "absent" rather than fail. Keys are sorted, as Go prints them.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(transparent)]
-pub struct Object(Value);
+///
+/// A copy shares the tree until one of the two is changed: comparisons, plans
+/// and their tasks hold the same objects many times over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Object(Arc<Value>);
+
+impl Serialize for Object {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
 
 /// Why a tree is no Kubernetes object. Shown to the author of the manifest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -40,13 +50,13 @@ impl Object {
                 _ => return Err(NotAnObject::MissingField(field)),
             }
         }
-        Ok(Self(value))
+        Ok(Self(Arc::new(value)))
     }
 
     /// The object as a JSON value.
     #[must_use]
     pub fn into_value(self) -> Value {
-        self.0
+        Arc::unwrap_or_clone(self.0)
     }
 
     /// The object as a JSON value, to look at.
@@ -63,13 +73,14 @@ impl Object {
 
     /// The top-level fields, to change. Do not take `apiVersion` or `kind` away.
     pub fn fields_mut(&mut self) -> &mut Map<String, Value> {
-        self.0.as_object_mut().expect("was a mapping when it was made")
+        let fields = Arc::make_mut(&mut self.0).as_object_mut();
+        fields.expect("was a mapping when it was made")
     }
 
     /// Follows field names from the top: `at(&["spec", "replicas"])`.
     #[must_use]
     pub fn at(&self, path: &[&str]) -> Option<&Value> {
-        path.iter().try_fold(&self.0, |value, field| value.get(field))
+        path.iter().try_fold(&*self.0, |value, field| value.get(field))
     }
 
     /// The string at `path`, if there is one.

@@ -15,9 +15,11 @@ fn main() {
     let mut one_role = String::from("g, ann, role:team\n");
     let mut many_roles = String::new();
     let mut expressions = String::from("g, ann, role:team\n");
+    let mut anywhere = String::from("g, ann, role:team\n");
     for number in 0..LINES {
         let _ = writeln!(one_role, "p, role:team, applications, *, team-{number}/*, allow");
         let _ = writeln!(expressions, "p, role:team, applications, .*, ^team-{number}/.*, allow");
+        let _ = writeln!(anywhere, "p, role:team, applications, .*, team-{number}/[a-z]+, allow");
         let half = number / 2;
         let _ =
             writeln!(many_roles, "p, role:team-{half}, applications, get, team-{half}/*, allow");
@@ -27,6 +29,7 @@ fn main() {
     measure("one role with 1,000 lines", &one_role, MatchMode::Glob, &[]);
     measure("1,000 lines in 500 roles, a user in 10", &many_roles, MatchMode::Glob, &groups);
     measure("1,000 regular expressions of one role", &expressions, MatchMode::Regex, &[]);
+    measure("1,000 that say nothing of the beginning", &anywhere, MatchMode::Regex, &[]);
 }
 
 fn measure(what: &str, policy: &str, match_mode: MatchMode, groups: &[String]) {

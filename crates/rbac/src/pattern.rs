@@ -5,7 +5,7 @@
 //! without any machine.
 
 use gocompat::glob::Glob;
-use regex::{Regex, RegexBuilder};
+use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 
 /// How patterns are read: `policy.matchMode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +53,8 @@ pub(crate) enum Extent {
 
 /// No regular expression of a policy needs more; a megabyte of automaton is plenty.
 const REGEX_LIMIT: usize = 1 << 20;
+/// A thousand common ones together take half of it.
+const MACHINE_LIMIT: usize = 8 << 20;
 
 impl Pattern {
     pub(crate) fn new(text: &str, mode: MatchMode) -> Self {
@@ -93,6 +95,11 @@ impl Pattern {
         }
         let built = RegexBuilder::new(&as_go_reads(text)).size_limit(REGEX_LIMIT).build();
         built.map_or(Self::Unreadable, |regex| Self::Regex(regex, anchored(text).into()))
+    }
+
+    /// A regular expression that does not say what a text begins with.
+    pub(crate) fn is_found_anywhere(&self) -> bool {
+        matches!(self, Self::Regex(_, prefix) if prefix.is_empty())
     }
 
     pub(crate) fn is_unreadable(&self) -> bool {
@@ -147,6 +154,21 @@ impl Pattern {
             false => Extent::Nothing,
         })
     }
+}
+
+/// One machine for many regular expressions, in their order; none where it would be too large.
+pub(crate) fn one_machine<'a>(patterns: impl Iterator<Item = &'a Pattern>) -> Option<RegexSet> {
+    let texts: Option<Vec<&str>> = patterns
+        .map(|it| match it {
+            Pattern::Regex(regex, _) => Some(regex.as_str()),
+            _ => None,
+        })
+        .collect();
+    RegexSetBuilder::new(texts?)
+        .size_limit(MACHINE_LIMIT)
+        .dfa_size_limit(MACHINE_LIMIT)
+        .build()
+        .ok()
 }
 
 /// The literal text after a `^` at the beginning of a regular expression without alternatives.

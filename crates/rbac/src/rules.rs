@@ -7,8 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
+use regex::RegexSet;
+
 use crate::line::{Effect, Finding, Line, read};
-use crate::pattern::{Extent, Fit, MatchMode, Pattern};
+use crate::pattern::{Extent, Fit, MatchMode, Pattern, one_machine};
 use crate::policy::Reach;
 use crate::{action, resource};
 
@@ -27,7 +29,19 @@ pub(crate) struct SubjectRules {
     by_prefix: BTreeMap<Box<str>, Vec<Rule>>,
     /// The lengths that occur among the prefixes, shortest first.
     lengths: Vec<usize>,
+    anywhere: Anywhere,
 }
+
+/// Rules whose object is a regular expression that does not say what a text begins with. Where they
+/// are many, one machine finds those that fit an object.
+#[derive(Clone, Debug, Default)]
+struct Anywhere {
+    rules: Vec<Rule>,
+    machine: Option<RegexSet>,
+}
+
+/// Fewer are as quickly asked one by one.
+const WORTH_A_MACHINE: usize = 8;
 
 #[derive(Clone, Debug)]
 struct Rule {
@@ -93,6 +107,9 @@ impl Rules {
         let mut rules = Self { mode, ..Self::default() };
         for (number, line) in lines {
             rules.add(number, line, &mut findings);
+        }
+        for rules in rules.by_subject.values_mut() {
+            Arc::make_mut(rules).anywhere.build();
         }
         (Some(rules), findings)
     }
@@ -171,6 +188,7 @@ impl SubjectRules {
         for rule in self.beginning_of(start) {
             rule.add_to(ruling, question, self.mode);
         }
+        self.anywhere.rule(question, ruling, self.mode);
         if matches!(question.objects, Objects::Below(_)) {
             for rule in self.below(start) {
                 rule.add_to(ruling, question, self.mode);
@@ -180,6 +198,13 @@ impl SubjectRules {
 
     fn add(&mut self, rule: Rule, mode: MatchMode) {
         self.mode = mode;
+        if rule.object.is_found_anywhere()
+            && !rule.resource.is_unreadable()
+            && !rule.action.is_unreadable()
+        {
+            self.anywhere.rules.push(rule);
+            return;
+        }
         let prefix = rule.object.prefix();
         if let Err(place) = self.lengths.binary_search(&prefix.len()) {
             self.lengths.insert(place, prefix.len());
@@ -201,6 +226,42 @@ impl SubjectRules {
     fn below<'s>(&'s self, text: &'s str) -> impl Iterator<Item = &'s Rule> {
         let longer = self.by_prefix.range::<str, _>((Bound::Excluded(text), Bound::Unbounded));
         longer.take_while(move |(prefix, _)| prefix.starts_with(text)).flat_map(|(_, it)| it)
+    }
+}
+
+impl Anywhere {
+    fn build(&mut self) {
+        if self.rules.len() >= WORTH_A_MACHINE {
+            self.machine = one_machine(self.rules.iter().map(|it| &it.object));
+        }
+    }
+
+    fn rule(&self, question: &Question<'_>, ruling: &mut Ruling, mode: MatchMode) {
+        match (&question.objects, &self.machine) {
+            (Objects::One(object), Some(machine)) => {
+                for place in machine.matches(object) {
+                    self.rules[place].add_to(ruling, question, mode);
+                }
+            }
+            (Objects::One(_), None) => {
+                for rule in &self.rules {
+                    rule.add_to(ruling, question, mode);
+                }
+            }
+            // None of them fits all objects for sure, so that one for each effect tells enough.
+            (Objects::Below(_), _) => {
+                for rule in &self.rules {
+                    let told = match rule.effect {
+                        Effect::Allow => ruling.allowed,
+                        Effect::Deny => ruling.denied,
+                        Effect::Nothing => continue,
+                    };
+                    if told < Extent::Parts {
+                        rule.add_to(ruling, question, mode);
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use gocompat::glob;
+use gocompat::glob::list::{self, Mode};
 use serde::{Deserialize, Deserializer};
 
 use crate::reader::{Reader, boolean};
@@ -39,6 +40,24 @@ pub struct Resources {
     pub hidden_event_labels: Vec<String>,
     /// Labels of nodes that pods show.
     pub node_labels: Vec<String>,
+}
+
+impl Resources {
+    /// The labels that events about an Application carry: its own and its project's, as far as they are
+    /// to be shown. Of two with one name its own counts.
+    #[must_use]
+    pub fn labels_of_events(
+        &self,
+        own: &BTreeMap<String, String>,
+        project: &BTreeMap<String, String>,
+    ) -> BTreeMap<String, String> {
+        let is_shown = |name: &str| {
+            list::contains(&self.event_labels, name, Mode::Glob)
+                && !list::contains(&self.hidden_event_labels, name, Mode::Glob)
+        };
+        let all = project.iter().chain(own).filter(|(name, _)| is_shown(name));
+        all.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
 }
 
 /// How one kind is treated.

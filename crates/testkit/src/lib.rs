@@ -4,6 +4,7 @@
 pub mod answering;
 pub mod archive;
 pub mod cases;
+pub mod clock;
 pub mod files;
 pub mod gate;
 pub mod git;

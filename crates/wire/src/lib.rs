@@ -5,6 +5,8 @@
 //! the method a request is about. Requests and answers are in [`message`], or in
 //! the `api` crate where they are resources.
 
+mod answer;
+mod go_json;
 pub mod message;
 mod method;
 mod refusal;
@@ -13,10 +15,12 @@ mod rest;
 mod swagger;
 mod template;
 
-pub use method::{Endpoint, Reply, Routed, Table};
+pub use answer::{Answer, Encoded, Printed, PrintedEvent, PrintedList};
+pub use go_json::go_json;
+pub use method::{Endpoint, Pieces, Reply, Routed, Table};
 pub use refusal::{error_body, http_status};
 pub use request::RequestError;
-pub use rest::{Body, Rest, delete, get, go_json, patch, post, put};
+pub use rest::{Body, Rest, delete, get, patch, post, put};
 pub use swagger::Shapes;
 pub use template::unescaped_query;
 pub use tonic::{Code, Status};

@@ -16,7 +16,7 @@ struct Refusal<'a> {
 pub fn error_body(status: &Status) -> Vec<u8> {
     let refusal =
         Refusal { error: status.message(), code: status.code().into(), message: status.message() };
-    crate::rest::go_json(&refusal)
+    crate::go_json::go_json(&refusal)
 }
 
 /// The HTTP status that stands for a gRPC code.

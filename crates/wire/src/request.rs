@@ -18,6 +18,16 @@ pub enum RequestError {
     Field(#[source] serde_json::Error),
 }
 
+/// What the messages of a body in pieces are called in the one message that they become.
+const PIECES: &str = "pieces";
+
+/// A body in pieces, read.
+#[derive(serde::Deserialize)]
+#[serde(bound = "Piece: serde::de::DeserializeOwned")]
+pub(crate) struct Gathered<Piece> {
+    pub(crate) pieces: Vec<Piece>,
+}
+
 type Fields = BTreeMap<String, Box<RawValue>>;
 
 /// The message as JSON. Values of the path win over the body's, the query's fill in.
@@ -36,8 +46,15 @@ pub(crate) fn request_json(
             let value = serde_json::from_slice(given).map_err(RequestError::Body)?;
             drop(fields.insert(name.to_owned(), value));
         }
+        Body::Pieces => {
+            let pieces = serde_json::Deserializer::from_slice(body_bytes).into_iter();
+            let pieces: Vec<Fields> =
+                pieces.collect::<Result<_, _>>().map_err(RequestError::Body)?;
+            let pieces = serde_json::value::to_raw_value(&pieces).map_err(RequestError::Body)?;
+            drop(fields.insert(PIECES.to_owned(), pieces));
+        }
     }
-    if body != Body::Whole {
+    if !matches!(body, Body::Whole | Body::Pieces) {
         for (name, texts) in query_fields(query) {
             set(&mut fields, &name, raw(&texts))?;
         }

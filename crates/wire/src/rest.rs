@@ -1,4 +1,4 @@
-//! REST bindings of methods, and JSON as Go prints it.
+//! REST bindings of methods.
 
 use http::Method;
 
@@ -19,6 +19,8 @@ pub enum Body {
     Whole,
     /// One field of the message.
     Field(&'static str),
+    /// Messages, one after the other.
+    Pieces,
 }
 
 impl Rest {
@@ -57,25 +59,4 @@ pub fn patch(template: &'static str) -> Rest {
 #[must_use]
 pub fn delete(template: &'static str) -> Rest {
     Rest { verb: Method::DELETE, template, body: Body::None }
-}
-
-/// JSON with `<`, `>`, `&` and the two line separators escaped inside texts, as Go prints it.
-#[must_use]
-pub fn go_json(value: &impl serde::Serialize) -> Vec<u8> {
-    let text = serde_json::to_string(value).expect("messages have only text for keys");
-    if !text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
-        return text.into_bytes();
-    }
-    let mut escaped = String::with_capacity(text.len() + 32);
-    for character in text.chars() {
-        match character {
-            '<' => escaped.push_str("\\u003c"),
-            '>' => escaped.push_str("\\u003e"),
-            '&' => escaped.push_str("\\u0026"),
-            '\u{2028}' => escaped.push_str("\\u2028"),
-            '\u{2029}' => escaped.push_str("\\u2029"),
-            other => escaped.push(other),
-        }
-    }
-    escaped.into_bytes()
 }

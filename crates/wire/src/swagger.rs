@@ -107,16 +107,16 @@ fn parameters<C>(route: &Route<C>, asked: &Value, definitions: &Map<String, Valu
         .collect();
     let body = match route.body {
         Body::None => None,
-        Body::Whole => Some(asked.clone()),
+        Body::Whole | Body::Pieces => Some(asked.clone()),
         Body::Field(name) => Some(field(asked, name, definitions)),
     };
     if let Some(schema) = body {
         parameters.push(json!({"name": "body", "in": "body", "required": true, "schema": schema}));
     }
-    if route.body != Body::Whole {
+    if !matches!(route.body, Body::Whole | Body::Pieces) {
         let in_body = match route.body {
             Body::Field(name) => name,
-            Body::None | Body::Whole => "",
+            Body::None | Body::Whole | Body::Pieces => "",
         };
         let mut found = Vec::new();
         query(asked, "", definitions, DEPTH, &mut found);

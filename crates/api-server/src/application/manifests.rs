@@ -1,13 +1,13 @@
 //! What git wants, rendered now; and what is known about a commit.
 
 use api::{Application, ApplicationSource, ChartDetails, OciMetadata, RevisionMetadata};
-use tonic::Streaming;
-use wire::Status;
+use futures::TryStreamExt as _;
 use wire::message::application::{
     ApplicationManifestQuery, ApplicationManifestQueryWithFilesWrapper, ManifestPart,
     RevisionMetadataQuery,
 };
 use wire::message::repository::ManifestResponse;
+use wire::{Pieces, Status};
 
 use super::{find, upload};
 use crate::methods::Call;
@@ -51,9 +51,10 @@ pub(crate) async fn get(
 /// What files of the client render to, as if they were the repository of the first source.
 pub(crate) async fn with_files(
     call: Call,
-    mut pieces: Streaming<ApplicationManifestQueryWithFilesWrapper>,
+    mut pieces: Pieces<ApplicationManifestQueryWithFilesWrapper>,
 ) -> Result<ManifestResponse, Status> {
-    let Some(ManifestPart::Query(query)) = pieces.message().await?.and_then(|it| it.part) else {
+    let first = pieces.try_next().await?;
+    let Some(ManifestPart::Query(query)) = first.and_then(|it| it.part) else {
         return Err(Status::unknown("error getting query: the first message must be the query"));
     };
     let name = &query.name;

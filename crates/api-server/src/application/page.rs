@@ -12,6 +12,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use wire::message::application::ApplicationQuery;
 
+use crate::apps::Entry;
+
 /// What a list is sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
@@ -43,7 +45,7 @@ struct Place<'a> {
 
 /// A page, and the token of the next if there is one.
 pub(super) struct Page<'a> {
-    pub(super) apps: Vec<&'a Arc<Application>>,
+    pub(super) entries: Vec<&'a Arc<Entry>>,
     pub(super) next: Option<String>,
 }
 
@@ -81,19 +83,19 @@ impl Paging {
         Ok(Self { by, is_reversed, limit, after: after.transpose()? })
     }
 
-    /// `apps` come by key.
-    pub(super) fn page<'a>(&self, apps: impl Iterator<Item = &'a Arc<Application>>) -> Page<'a> {
+    /// `entries` come by key.
+    pub(super) fn page<'a>(&self, entries: impl Iterator<Item = &'a Arc<Entry>>) -> Page<'a> {
         let is_after = |app: &Application| {
             let after = self.after.as_ref();
             after.is_none_or(|it| self.order(&self.place(app), it) == Ordering::Greater)
         };
-        let wanted = apps.filter(|it| is_after(it));
+        let wanted = entries.filter(|it| is_after(&it.app));
         let with_next = self.limit.saturating_add(1);
-        let mut apps: Vec<&Arc<Application>>;
+        let mut entries: Vec<&Arc<Entry>>;
         if self.by == By::Key && !self.is_reversed {
-            apps = wanted.take(with_next).collect();
+            entries = wanted.take(with_next).collect();
         } else {
-            let mut placed: Vec<_> = wanted.map(|app| (self.place(app), app)).collect();
+            let mut placed: Vec<_> = wanted.map(|it| (self.place(&it.app), it)).collect();
             // Only what is on the page is put in order.
             if placed.len() > with_next {
                 placed.select_nth_unstable_by(self.limit, |(one, _), (other, _)| {
@@ -102,13 +104,13 @@ impl Paging {
                 placed.truncate(with_next);
             }
             placed.sort_unstable_by(|(one, _), (other, _)| self.order(one, other));
-            apps = placed.into_iter().map(|(_, app)| app).collect();
+            entries = placed.into_iter().map(|(_, it)| it).collect();
         }
-        let has_more = apps.len() > self.limit;
-        apps.truncate(self.limit);
-        let last = apps.last().filter(|_| has_more);
-        let next = last.map(|it| self.place(it).to_token());
-        Page { apps, next }
+        let has_more = entries.len() > self.limit;
+        entries.truncate(self.limit);
+        let last = entries.last().filter(|_| has_more);
+        let next = last.map(|it| self.place(&it.app).to_token());
+        Page { entries, next }
     }
 
     fn order(&self, one: &Place<'_>, other: &Place<'_>) -> Ordering {
@@ -145,13 +147,13 @@ impl Place<'_> {
 mod tests {
     use super::*;
 
-    fn apps() -> Vec<Arc<Application>> {
+    fn entries() -> Vec<Arc<Entry>> {
         let rows = [("a", "p2", "Healthy"), ("b", "p1", "Degraded"), ("c", "p1", "Healthy")];
         let app = |(name, project, health): (&str, &str, &str)| {
             let mut app = Application::named("argocd", name);
             app.spec.project = project.into();
             app.status.health.status = health.into();
-            Arc::new(app)
+            Arc::new(Entry::new(app))
         };
         rows.into_iter().map(app).collect()
     }
@@ -171,9 +173,9 @@ mod tests {
         let mut pages = Vec::new();
         loop {
             let paging = Paging::read(&query(sort, limit, token)).expect("a query");
-            let apps = apps();
-            let page = paging.page(apps.iter());
-            let names = page.apps.iter().map(|it| it.metadata.name.as_str());
+            let entries = entries();
+            let page = paging.page(entries.iter());
+            let names = page.entries.iter().map(|it| it.key.name.as_str());
             pages.push(names.collect::<Vec<_>>().join(""));
             token = page.next;
             if token.is_none() {

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use api::{Application, ApplicationList, RefreshType, names};
+use api::{Application, ListMeta, RefreshType, names};
 use serde_json::json;
 use tokio::sync::broadcast;
-use wire::Status;
 use wire::message::application::{ApplicationQuery, LinksResponse, ListAppLinksRequest};
+use wire::{PrintedList, Status};
 
 use super::page::Paging;
 use super::selector::LabelSelector;
 use super::{checked_namespace, find, shown, store_of};
 use crate::ApiServer;
-use crate::apps::{Event, Turn, version};
+use crate::apps::{Event, Told, Turn, version};
 use crate::failure::refused;
 use crate::methods::Call;
 use crate::store::APPLICATIONS;
@@ -100,19 +100,22 @@ fn is_one_of(wanted: &[String], word: &str) -> bool {
     wanted.is_empty() || wanted.iter().any(|it| it == word)
 }
 
-pub(crate) async fn list(call: Call, query: ApplicationQuery) -> Result<ApplicationList, Status> {
+pub(crate) async fn list(call: Call, query: ApplicationQuery) -> Result<PrintedList<Told>, Status> {
     let filter = Filter::new(&call, &query)?;
     let paging = Paging::read(&query).map_err(Status::invalid_argument)?;
     let index = call.server.apps.index();
     let settings = call.server.settings.current();
     let mut sight = call.sight(&settings);
     let visible = index.apps.iter().filter(|it| sight.takes_in(&index, it));
-    let page = paging.page(visible.map(|it| &it.app).filter(|it| filter.admits(it)));
-    let items = page.apps.into_iter().map(|it| shown(&call.server, (**it).clone()));
-    let mut list = ApplicationList { items: items.collect(), ..ApplicationList::default() };
-    list.metadata.resource_version = index.newest.map(|it| it.to_string()).unwrap_or_default();
-    list.metadata.continue_ = page.next.unwrap_or_default();
-    Ok(list)
+    let page = paging.page(visible.map(|it| &it.entry).filter(|it| filter.admits(&it.app)));
+    let control = &call.server.ports.control;
+    let items = page.entries.into_iter().map(|it| it.told(control.healths(&it.key))).collect();
+    let metadata = ListMeta {
+        resource_version: index.newest.map(|it| it.to_string()).unwrap_or_default(),
+        continue_: page.next.unwrap_or_default(),
+        ..ListMeta::default()
+    };
+    Ok(PrintedList { metadata, items })
 }
 
 pub(crate) async fn get(call: Call, query: ApplicationQuery) -> Result<Application, Status> {
@@ -149,11 +152,11 @@ async fn refreshed(
     };
     loop {
         match events.recv().await {
-            Ok(Event { turn: Turn::Deleted, app }) if app.key() == asked.key() => {
+            Ok(Event { turn: Turn::Deleted, entry }) if entry.key == asked.key() => {
                 return Err(Status::not_found("the application was deleted meanwhile"));
             }
-            Ok(Event { app, .. }) if is_done(&app) => {
-                return Ok(shown(server, Arc::unwrap_or_clone(app)));
+            Ok(Event { entry, .. }) if is_done(&entry.app) => {
+                return Ok(shown(server, (*entry.app).clone()));
             }
             Ok(_) => {}
             Err(broadcast::error::RecvError::Lagged(_)) => {

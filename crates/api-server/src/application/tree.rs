@@ -27,8 +27,9 @@ pub(crate) async fn watch(
     let (_, events) = call.server.apps.subscribe();
     let destination = call.server.ports.control.destination(&app.spec.destination);
     let destination = destination.map_err(Status::unknown)?;
-    let changes = destination.cluster.changes();
-    let watch = TreeWatch { call, app, events, changes, told: None };
+    let cluster = destination.cluster.attended();
+    let changes = cluster.changes();
+    let watch = TreeWatch { call, app, events, changes, told: None, _cluster: cluster };
     Ok(stream::unfold(watch, |mut watch| async {
         let tree = watch.next().await?;
         Some((tree, watch))
@@ -41,6 +42,8 @@ struct TreeWatch {
     events: Receiver<Event>,
     changes: ::cluster::Changes,
     told: Option<ApplicationTree>,
+    /// Watched for as long as somebody watches the tree.
+    _cluster: ::cluster::Cluster,
 }
 
 impl TreeWatch {
@@ -66,10 +69,10 @@ impl TreeWatch {
         loop {
             tokio::select! {
                 event = self.events.recv() => match event {
-                    Ok(event) if event.app.key() != self.app.key() => {}
+                    Ok(event) if event.entry.key != self.app.key() => {}
                     Ok(Event { turn: Turn::Deleted, .. }) | Err(RecvError::Closed) => return None,
                     Ok(event) => {
-                        self.app = (*event.app).clone();
+                        self.app = (*event.entry.app).clone();
                         return Some(());
                     }
                     Err(RecvError::Lagged(_)) => return Some(()),

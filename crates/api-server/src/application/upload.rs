@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 
 use flate2::read::GzDecoder;
+use futures::TryStreamExt as _;
 use ring::digest::{SHA256, digest};
-use tonic::Streaming;
-use wire::Status;
 use wire::message::application::{ApplicationManifestQueryWithFilesWrapper, ManifestPart};
+use wire::{Pieces, Status};
 
 /// What is sent may not be larger; as Argo CD's default.
 const ARCHIVE_LIMIT: usize = 100 << 20;
@@ -17,11 +17,11 @@ const COUNT_LIMIT: usize = 100_000;
 
 /// All pieces together, if they are what the client says it sends.
 pub(super) async fn archive(
-    mut pieces: Streaming<ApplicationManifestQueryWithFilesWrapper>,
+    mut pieces: Pieces<ApplicationManifestQueryWithFilesWrapper>,
     checksum: &str,
 ) -> Result<Vec<u8>, Status> {
     let mut archive = Vec::new();
-    while let Some(piece) = pieces.message().await? {
+    while let Some(piece) = pieces.try_next().await? {
         let Some(ManifestPart::Chunk(chunk)) = piece.part else {
             return Err(Status::unknown("error getting stream chunk: chunk is nil"));
         };

@@ -3,17 +3,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use api::ApplicationWatchEvent;
 use futures::{Stream, stream};
 use rbac::{action, resource};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
-use wire::Status;
 use wire::message::application::ApplicationQuery;
+use wire::{PrintedEvent, Status};
 
 use super::read::Filter;
-use super::shown;
-use crate::apps::{Event, Turn};
+use crate::apps::{Entry, Event, Told, Turn};
 use crate::methods::Call;
 
 struct Watch {
@@ -29,7 +27,7 @@ struct Watch {
 pub(crate) async fn watch(
     call: Call,
     query: ApplicationQuery,
-) -> Result<impl Stream<Item = Result<ApplicationWatchEvent, Status>> + Send + 'static, Status> {
+) -> Result<impl Stream<Item = Result<PrintedEvent<Told>, Status>> + Send + 'static, Status> {
     let filter = Filter::new(&call, &query)?;
     let (all, events) = call.server.apps.subscribe();
     let starts_full = query.resource_version.is_none_or(|it| it.is_empty()) || filter.has_name();
@@ -41,14 +39,14 @@ pub(crate) async fn watch(
     }))
 }
 
-fn added(all: Vec<Arc<api::Application>>) -> VecDeque<Event> {
-    all.into_iter().map(|app| Event { turn: Turn::Added, app }).collect()
+fn added(all: Vec<Arc<Entry>>) -> VecDeque<Event> {
+    all.into_iter().map(|entry| Event { turn: Turn::Added, entry }).collect()
 }
 
 impl Watch {
-    async fn next(&mut self) -> Option<ApplicationWatchEvent> {
+    async fn next(&mut self) -> Option<PrintedEvent<Told>> {
         loop {
-            let event = match self.ready.pop_front() {
+            let Event { turn, entry } = match self.ready.pop_front() {
                 Some(event) => event,
                 None => match self.events.recv().await {
                     Ok(event) => event,
@@ -61,14 +59,13 @@ impl Watch {
                     Err(RecvError::Closed) => return None,
                 },
             };
-            let object = self.call.object_of(&event.app);
-            if self.filter.admits_news(&event.app)
+            let object = self.call.object_of(&entry.app);
+            if self.filter.admits_news(&entry.app)
                 && self.call.may(resource::APPLICATIONS, action::GET, &object)
             {
-                return Some(ApplicationWatchEvent {
-                    type_: event.turn.as_str().into(),
-                    application: shown(&self.call.server, Arc::unwrap_or_clone(event.app)),
-                });
+                let healths = self.call.server.ports.control.healths(&entry.key);
+                let application = entry.told(healths);
+                return Some(PrintedEvent { type_: turn.as_str(), application });
             }
         }
     }

@@ -1,18 +1,21 @@
 //! Conditions of links, in the expression language that Argo CD uses for them.
 //!
 //! Understood are texts, numbers, `true`, `false`, `nil`, lists, fields (`a.b`,
-//! `a?.b`, `a["b"]`, `a[0]`), comparisons, `and`/`&&`, `or`/`||`, `not`/`!`, `in`,
-//! `not in`, `contains`, `startsWith`, `endsWith`, `matches`, `+` of texts and
-//! numbers, `a ? b : c`, `a ?? b` and `len`. Anything else of the language is
+//! `a?.b`, `a["b"]`, `a[0]`, `a[1:]`), comparisons, `and`/`&&`, `or`/`||`, `not`/`!`,
+//! `in`, `contains`, `startsWith`, `endsWith`, `matches`, `+ - * / %`, `a ? b : c`,
+//! `a ?? b`, `a | f()`, the functions that `functions` lists, and those that ask
+//! something of each member: `any(list, # == 1)`. Anything else of the language is
 //! refused by name: an expression here always ends, and soon.
 
-use regex::RegexBuilder;
+mod evaluate;
+mod functions;
+mod read;
+
+use evaluate::{Evaluation, Failure};
 use serde_json::{Map, Value};
 
 /// No condition is longer.
 const LENGTH_LIMIT: usize = 4_000;
-const DEPTH_LIMIT: usize = 50;
-const REGEX_LIMIT: usize = 1 << 20;
 
 /// Does the condition hold for these objects?
 ///
@@ -22,331 +25,12 @@ pub(super) fn holds(condition: &str, objects: &Map<String, Value>) -> Result<boo
     if condition.len() > LENGTH_LIMIT {
         return Err(format!("the condition is longer than {LENGTH_LIMIT} bytes"));
     }
-    let mut reader = Reader { tokens: tokens(condition)?, next: 0, depth: 0, objects };
-    let value = reader.ternary()?;
-    match (reader.peek(), value) {
-        (Some(extra), _) => Err(format!("unexpected {extra:?}")),
-        (None, Value::Bool(holds)) => Ok(holds),
-        (None, other) => Err(format!("comes to {other}, which is neither true nor false")),
+    match Evaluation::of(objects).value(&read::read(condition)?) {
+        Ok(Value::Bool(holds)) => Ok(holds),
+        Ok(other) => Err(format!("comes to {other}, which is neither true nor false")),
+        Err(Failure::Told(told)) => Err(told),
+        Err(Failure::Nothing) => Err("comes to nil, which is neither true nor false".into()),
     }
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum Token {
-    Name(String),
-    Text(String),
-    Number(f64),
-    Sign(&'static str),
-}
-
-const SIGNS: [&str; 23] = [
-    "==", "!=", "<=", ">=", "&&", "||", "??", "?.", "<", ">", "!", "(", ")", "[", "]", ".", ",",
-    "+", "-", "?", ":", "|", "#",
-];
-
-fn tokens(text: &str) -> Result<Vec<Token>, String> {
-    let mut tokens = Vec::new();
-    let mut rest = text.trim_start();
-    while let Some(first) = rest.chars().next() {
-        let (token, length) = if first == '"' || first == '\'' {
-            quoted(rest, first)?
-        } else if first.is_ascii_digit() {
-            let length =
-                rest.find(|it: char| !it.is_ascii_digit() && it != '.').unwrap_or(rest.len());
-            let number = rest[..length]
-                .parse()
-                .map_err(|_| format!("{:?} is no number", &rest[..length]))?;
-            (Token::Number(number), length)
-        } else if first.is_alphabetic() || first == '_' || first == '$' {
-            let is_part = |it: char| it.is_alphanumeric() || it == '_' || it == '$';
-            let length = rest.find(|it: char| !is_part(it)).unwrap_or(rest.len());
-            (Token::Name(rest[..length].to_owned()), length)
-        } else {
-            let sign = SIGNS.iter().find(|it| rest.starts_with(**it));
-            let sign = sign.ok_or_else(|| format!("unexpected {first:?}"))?;
-            (Token::Sign(sign), sign.len())
-        };
-        tokens.push(token);
-        rest = rest[length..].trim_start();
-    }
-    Ok(tokens)
-}
-
-fn quoted(text: &str, quote: char) -> Result<(Token, usize), String> {
-    let mut value = String::new();
-    let mut letters = text.char_indices().skip(1);
-    while let Some((place, letter)) = letters.next() {
-        match letter {
-            _ if letter == quote => return Ok((Token::Text(value), place + 1)),
-            '\\' => match letters.next() {
-                Some((_, 'n')) => value.push('\n'),
-                Some((_, 't')) => value.push('\t'),
-                Some((_, other)) => value.push(other),
-                None => break,
-            },
-            other => value.push(other),
-        }
-    }
-    Err("a text has no end".into())
-}
-
-struct Reader<'a> {
-    tokens: Vec<Token>,
-    next: usize,
-    depth: usize,
-    objects: &'a Map<String, Value>,
-}
-
-/// Each level reads what binds tighter first. Both sides are always computed: nothing has an effect.
-impl Reader<'_> {
-    fn peek(&self) -> Option<&Token> {
-        self.tokens.get(self.next)
-    }
-
-    fn take_sign(&mut self, sign: &str) -> bool {
-        let found = matches!(self.peek(), Some(Token::Sign(it)) if *it == sign);
-        self.next += usize::from(found);
-        found
-    }
-
-    fn take_word(&mut self, word: &str) -> bool {
-        let found = matches!(self.peek(), Some(Token::Name(it)) if it == word);
-        self.next += usize::from(found);
-        found
-    }
-
-    fn expect(&mut self, sign: &str) -> Result<(), String> {
-        if self.take_sign(sign) { Ok(()) } else { Err(format!("{sign:?} is missing")) }
-    }
-
-    fn ternary(&mut self) -> Result<Value, String> {
-        self.depth += 1;
-        if self.depth > DEPTH_LIMIT {
-            return Err("the condition is nested too deeply".into());
-        }
-        let mut value = self.or()?;
-        if self.take_sign("?") {
-            let yes = self.ternary()?;
-            self.expect(":")?;
-            let no = self.ternary()?;
-            value = if truth(&value)? { yes } else { no };
-        }
-        self.depth -= 1;
-        Ok(value)
-    }
-
-    fn or(&mut self) -> Result<Value, String> {
-        let mut value = self.and()?;
-        while self.take_sign("||") || self.take_word("or") {
-            let other = self.and()?;
-            value = Value::Bool(truth(&value)? || truth(&other)?);
-        }
-        Ok(value)
-    }
-
-    fn and(&mut self) -> Result<Value, String> {
-        let mut value = self.comparison()?;
-        while self.take_sign("&&") || self.take_word("and") {
-            let other = self.comparison()?;
-            value = Value::Bool(truth(&value)? && truth(&other)?);
-        }
-        Ok(value)
-    }
-
-    fn comparison(&mut self) -> Result<Value, String> {
-        let mut value = self.sum()?;
-        loop {
-            let signs = ["==", "!=", "<=", ">=", "<", ">"];
-            let words = ["contains", "startsWith", "endsWith", "matches", "in"];
-            let is_negated = matches!(self.tokens.get(self.next..), Some([Token::Name(not), Token::Name(next), ..]) if not == "not" && words.contains(&next.as_str()));
-            self.next += usize::from(is_negated);
-            let how = signs.into_iter().find(|it| self.take_sign(it));
-            let how = how.or_else(|| words.into_iter().find(|it| self.take_word(it)));
-            let Some(how) = how else { return Ok(value) };
-            let other = self.sum()?;
-            value = Value::Bool(compare(how, &value, &other)? != is_negated);
-        }
-    }
-
-    fn sum(&mut self) -> Result<Value, String> {
-        let mut value = self.default()?;
-        while self.take_sign("+") {
-            let other = self.default()?;
-            value = match (&value, &other) {
-                (Value::String(one), Value::String(other)) => format!("{one}{other}").into(),
-                (Value::Number(_), Value::Number(_)) => (number(&value)? + number(&other)?).into(),
-                _ => return Err(format!("cannot add {other} to {value}")),
-            };
-        }
-        Ok(value)
-    }
-
-    fn default(&mut self) -> Result<Value, String> {
-        let mut value = self.unary()?;
-        while self.take_sign("??") {
-            let other = self.unary()?;
-            value = if value.is_null() { other } else { value };
-        }
-        Ok(value)
-    }
-
-    fn unary(&mut self) -> Result<Value, String> {
-        if self.take_sign("!") || self.take_word("not") {
-            self.depth += 1;
-            if self.depth > DEPTH_LIMIT {
-                return Err("the condition is nested too deeply".into());
-            }
-            let value = self.unary()?;
-            self.depth -= 1;
-            return Ok(Value::Bool(!truth(&value)?));
-        }
-        if self.take_sign("-") {
-            return Ok((-number(&self.fields()?)?).into());
-        }
-        self.fields()
-    }
-
-    fn fields(&mut self) -> Result<Value, String> {
-        let mut value = self.primary()?;
-        loop {
-            let is_optional = self.take_sign("?.");
-            if is_optional || self.take_sign(".") {
-                let Some(Token::Name(name)) = self.peek().cloned() else {
-                    return Err("a field has no name".into());
-                };
-                self.next += 1;
-                if self.take_sign("(") {
-                    return Err(format!("the function {name} is not supported"));
-                }
-                value = field(&value, &name, is_optional)?;
-            } else if self.take_sign("[") {
-                let index = self.ternary()?;
-                self.expect("]")?;
-                value = match (&value, &index) {
-                    (_, Value::String(name)) => field(&value, name, false)?,
-                    (Value::Array(items), Value::Number(_)) => member(items, number(&index)?)?,
-                    _ => return Err(format!("{value} has no member {index}")),
-                };
-            } else {
-                return Ok(value);
-            }
-        }
-    }
-
-    fn primary(&mut self) -> Result<Value, String> {
-        let token = self.peek().cloned().ok_or("the condition ends too soon")?;
-        self.next += 1;
-        match token {
-            Token::Text(text) => Ok(text.into()),
-            Token::Number(number) => Ok(number.into()),
-            Token::Name(name) => self.named(&name),
-            Token::Sign("(") => {
-                let value = self.ternary()?;
-                self.expect(")")?;
-                Ok(value)
-            }
-            Token::Sign("[") => {
-                let mut items = Vec::new();
-                while !self.take_sign("]") {
-                    items.push(self.ternary()?);
-                    if !self.take_sign(",") {
-                        self.expect("]")?;
-                        break;
-                    }
-                }
-                Ok(items.into())
-            }
-            Token::Sign(sign) => Err(format!("unexpected {sign:?}")),
-        }
-    }
-
-    fn named(&mut self, name: &str) -> Result<Value, String> {
-        match name {
-            "true" => return Ok(true.into()),
-            "false" => return Ok(false.into()),
-            "nil" => return Ok(Value::Null),
-            _ => {}
-        }
-        if !self.take_sign("(") {
-            return Ok(self.objects.get(name).cloned().unwrap_or_default());
-        }
-        if name != "len" {
-            return Err(format!("the function {name} is not supported"));
-        }
-        let value = self.ternary()?;
-        self.expect(")")?;
-        match value {
-            Value::String(text) => Ok(text.chars().count().into()),
-            Value::Array(items) => Ok(items.len().into()),
-            Value::Object(fields) => Ok(fields.len().into()),
-            other => Err(format!("{other} has no length")),
-        }
-    }
-}
-
-/// A field that is not there is nil; a field of nil is an error, as in the original.
-fn field(value: &Value, name: &str, is_optional: bool) -> Result<Value, String> {
-    match value {
-        Value::Object(fields) => Ok(fields.get(name).cloned().unwrap_or_default()),
-        Value::Null if is_optional => Ok(Value::Null),
-        other => Err(format!("cannot fetch {name} from {other}")),
-    }
-}
-
-fn member(items: &[Value], place: f64) -> Result<Value, String> {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked below")]
-    let index = place as usize;
-    let found = items.get(index).filter(|_| place >= 0.0 && place.fract() == 0.0);
-    found.cloned().ok_or_else(|| format!("there is no member {place}"))
-}
-
-fn truth(value: &Value) -> Result<bool, String> {
-    value.as_bool().ok_or_else(|| format!("{value} is neither true nor false"))
-}
-
-fn number(value: &Value) -> Result<f64, String> {
-    value.as_f64().ok_or_else(|| format!("{value} is no number"))
-}
-
-fn compare(how: &str, one: &Value, other: &Value) -> Result<bool, String> {
-    let texts = || match (one, other) {
-        (Value::String(one), Value::String(other)) => Ok((one.as_str(), other.as_str())),
-        _ => Err(format!("{how} needs two texts, not {one} and {other}")),
-    };
-    let is_equal = match (one.as_f64(), other.as_f64()) {
-        (Some(one), Some(other)) => one == other,
-        _ => one == other,
-    };
-    Ok(match how {
-        "==" => is_equal,
-        "!=" => !is_equal,
-        "contains" => texts().map(|(text, part)| text.contains(part))?,
-        "startsWith" => texts().map(|(text, part)| text.starts_with(part))?,
-        "endsWith" => texts().map(|(text, part)| text.ends_with(part))?,
-        "matches" => {
-            let (text, pattern) = texts()?;
-            let pattern = RegexBuilder::new(pattern).size_limit(REGEX_LIMIT).build();
-            pattern.map_err(|error| error.to_string())?.is_match(text)
-        }
-        "in" => match (one, other) {
-            (_, Value::Array(items)) => items.contains(one),
-            (Value::String(key), Value::Object(fields)) => fields.contains_key(key),
-            (_, Value::Null) => false,
-            _ => return Err(format!("{one} cannot be in {other}")),
-        },
-        _ => {
-            let order = match (one, other) {
-                (Value::String(one), Value::String(other)) => one.partial_cmp(other),
-                _ => number(one)?.partial_cmp(&number(other)?),
-            };
-            match how {
-                "<" => order.is_some_and(std::cmp::Ordering::is_lt),
-                "<=" => order.is_some_and(std::cmp::Ordering::is_le),
-                ">" => order.is_some_and(std::cmp::Ordering::is_gt),
-                _ => order.is_some_and(std::cmp::Ordering::is_ge),
-            }
-        }
-    })
 }
 
 #[cfg(test)]
@@ -358,7 +42,8 @@ mod tests {
     fn judged(condition: &str) -> Result<bool, String> {
         let objects = json!({
             "app": {"metadata": {"name": "web", "labels": {"tier": "gold"}}, "spec": {"project": "shop"}},
-            "resource": {"kind": "Pod", "spec": {"replicas": 3, "images": ["a", "b"]}},
+            "resource": {"kind": "Pod", "spec": {"replicas": 3, "images": ["a", "b"]},
+                "ports": [{"name": "ssh", "number": 22}, {"name": "web", "number": 443}]},
         });
         holds(condition, objects.as_object().expect("objects"))
     }
@@ -394,9 +79,59 @@ mod tests {
     }
 
     #[test]
+    fn what_is_decided_already_is_not_asked() {
+        check(r#"app.status != nil && app.status.sync.status == "Synced""#, false);
+        check(r#"app.status == nil || app.status.sync.status == "Synced""#, true);
+        check(r#"app.status == nil ? true : app.status.sync.status == "Synced""#, true);
+        check(r#"app.status?.sync.status == nil"#, true);
+        check(r#"app.status?.["sync"].status == nil"#, true);
+    }
+
+    #[test]
+    fn members_of_lists_are_asked_one_by_one() {
+        check(r##"any(resource.spec.images, # == "b")"##, true);
+        check(r##"all(resource.spec.images, {len(#) == 1})"##, true);
+        check(r##"none(resource.spec.images, # startsWith "c")"##, true);
+        check(r##"one(resource.spec.images, # in ["a"])"##, true);
+        check(r##"count(resource.spec.images, true) == 2"##, true);
+        check(r##"filter(resource.spec.images, # != "a") == ["b"]"##, true);
+        check(r##"map(resource.spec.images, upper(#)) == ["A", "B"]"##, true);
+        check(r##"any(resource.ports, .name == "web" && .number > 80)"##, true);
+        check(r##"find(resource.ports, .number < 80).name == "ssh""##, true);
+        check(r##"any([], #.a.b == 1)"##, false);
+    }
+
+    #[test]
+    fn functions_and_parts() {
+        check(r#"lower("Web") == app.metadata.name"#, true);
+        check(r#"app.metadata.name | upper() == "WEB""#, true);
+        check(r#"app.metadata.name | upper() | lower() == "web""#, true);
+        check(r#"split("a/b/c", "/")[1] == "b" and join(["a", "b"], "-") == "a-b""#, true);
+        check(r#"trimPrefix("v1.2", "v") == "1.2" and hasSuffix("v1.2", ".2")"#, true);
+        check(r#"replace("a.b.c", ".", "-") == "a-b-c" and trim(" a ") == "a""#, true);
+        check(
+            r#"string(resource.spec.replicas) == "3" and int("3") == resource.spec.replicas"#,
+            true,
+        );
+        check(r#"resource.spec.images[-1] == "b" and resource.spec.images[:1] == ["a"]"#, true);
+        check(r#"app.metadata.name[1:] == "eb" and first(resource.spec.images) == "a""#, true);
+        check(r#"indexOf("abc", "c") == 2 and indexOf("abc", "x") == -1"#, true);
+        check(
+            r#""tier" in keys(app.metadata.labels) and "gold" in values(app.metadata.labels)"#,
+            true,
+        );
+        check("1 + 2 * 3 == 7 and 7 % 4 == 3 and 8 / 2 - 1 == 3", true);
+        check("not true == false", true);
+    }
+
+    #[test]
     fn what_is_not_understood_is_refused_by_name() {
         let told = |condition: &str| judged(condition).expect_err("refused");
-        assert_eq!(told("any(resource.spec.images, true)"), "the function any is not supported");
+        assert_eq!(
+            told("duration(resource.spec.images)"),
+            "the function duration is not supported"
+        );
+        assert_eq!(told("lower(1)"), "the function lower does not take (1.0)");
         assert_eq!(told("app.name.trim()"), "the function trim is not supported");
         assert_eq!(told("app.status.sync.status == 1"), "cannot fetch sync from null");
         assert_eq!(told(r#""shop""#), "comes to \"shop\", which is neither true nor false");
@@ -410,5 +145,10 @@ mod tests {
         assert!(judged(&"(".repeat(3_000)).is_err());
         assert!(judged(&"!".repeat(3_000)).is_err());
         assert!(judged(&"a".repeat(5_000)).is_err());
+        let list = format!("[{}]", "1,".repeat(300));
+        let nested = format!("any({list}, any({list}, any({list}, # == 2)))");
+        assert_eq!(judged(&nested), Err("the condition takes too long".to_owned()));
+        let long = format!("len(replace({0:?}, \"a\", {0:?})) > 0", "a".repeat(1_500));
+        assert!(judged(&long).is_err());
     }
 }

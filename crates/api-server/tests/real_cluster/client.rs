@@ -10,6 +10,8 @@ use tonic::client::Grpc;
 use tonic::transport::Channel;
 use tonic_prost::ProstCodec;
 
+use crate::over_grpc;
+
 /// Operations that were answered well: verb and path, or `gRPC` and the method.
 static ANSWERED: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
 
@@ -23,13 +25,27 @@ pub(crate) fn all_answered() -> BTreeSet<(String, String)> {
     ANSWERED.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// A REST client in a few lines.
+/// How a client asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Over {
+    Rest,
+    /// What has a form over gRPC goes there, and what only reads over gRPC-web as well.
+    Grpc,
+}
+
+/// A client that is told what to ask as REST has it.
 pub(crate) struct Rest {
     pub(crate) address: String,
     pub(crate) token: String,
+    pub(crate) over: Over,
 }
 
 impl Rest {
+    /// The same way, for somebody else.
+    pub(crate) fn by(&self, token: impl Into<String>) -> Self {
+        Self { address: self.address.clone(), token: token.into(), over: self.over }
+    }
+
     pub(crate) async fn open(&self, verb: &str, path: &str, body: &Value) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).await.expect("a connection");
         let body = if body.is_null() { String::new() } else { body.to_string() };
@@ -45,6 +61,13 @@ impl Rest {
 
     /// Status and body.
     pub(crate) async fn ask(&self, verb: &str, path: &str, body: Value) -> (u16, Value) {
+        match over_grpc::said(self, verb, path, &body) {
+            Some(said) => over_grpc::ask(self, verb, &said).await,
+            None => self.ask_over_rest(verb, path, body).await,
+        }
+    }
+
+    async fn ask_over_rest(&self, verb: &str, path: &str, body: Value) -> (u16, Value) {
         let mut answer = String::new();
         let mut stream = self.open(verb, path, &body).await;
         stream.read_to_string(&mut answer).await.expect("an answer");
@@ -52,7 +75,7 @@ impl Rest {
         let status = head.split(' ').nth(1).and_then(|it| it.parse().ok()).expect("a status");
         let is_chunked = head.to_lowercase().contains("transfer-encoding: chunked");
         let body = if is_chunked { unchunked(body) } else { body.to_owned() };
-        if status == 200 {
+        if status == 200 && self.over == Over::Rest {
             answered(verb, path);
         }
         (status, serde_json::from_str(&body).unwrap_or_else(|_| body.into()))
@@ -66,6 +89,9 @@ impl Rest {
 
     /// The first message of a stream.
     pub(crate) async fn first_event(&self, path: &str) -> Value {
+        if self.over == Over::Grpc {
+            return over_grpc::first_event(self, path).await;
+        }
         let stream = self.open("GET", path, &Value::Null).await;
         let mut lines = BufReader::new(stream).lines();
         loop {

@@ -78,6 +78,17 @@ async fn a_new_cluster_must_answer(rest: &Rest, client: &Client, access: &Access
     rest.refuses("GET", gone, Value::Null, (403, 7, "permission denied")).await;
 }
 
+/// The token that the service account of `argocd cluster add` has by now.
+pub(crate) async fn current_token(client: &Client) -> String {
+    let account = accounts_of(client).await;
+    let name = account["secrets"][0]["name"].as_str().expect("a secret").to_owned();
+    let secrets = ApiKind::known(&GroupVersionKind::parse("v1", "Secret"), "secrets", true);
+    let found = client.get(&secrets, "kube-system", &name).await.expect("an answer");
+    let found = found.expect("the secret");
+    let token = STANDARD.decode(found.text(&["data", "token"]).expect("a token")).expect("base64");
+    String::from_utf8(token).expect("text")
+}
+
 async fn accounts_of(client: &Client) -> Value {
     let gvk = GroupVersionKind::parse("v1", "ServiceAccount");
     let accounts = ApiKind::known(&gvk, "serviceaccounts", true);

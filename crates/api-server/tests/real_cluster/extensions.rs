@@ -68,9 +68,9 @@ pub(crate) async fn requests_are_passed_on(rest: &Rest, client: &Client) {
     let (status, body) = rest.ask("POST", "/api/v1/account/caller/token", json!({})).await;
     assert_eq!(status, 200, "{body}");
     let token = body["token"].as_str().expect("a token").to_owned();
-    let caller = Rest { address: rest.address.clone(), token };
+    let caller = rest.by(token);
     assert_eq!(call(&caller, "metrics/", &about).await.0, 401, "the right to look is not enough");
-    let stranger = Rest { address: rest.address.clone(), token: "a.b.c".into() };
+    let stranger = rest.by("a.b.c");
     assert_eq!(call(&stranger, "metrics/", &about).await.0, 401);
     set_config(
         client,

@@ -1,6 +1,8 @@
 //! The same over gRPC.
 
 use api::{Application, ApplicationList, ApplicationWatchEvent};
+use base64::Engine as _;
+use serde_json::json;
 use tonic::client::Grpc;
 use tonic::transport::Channel;
 use tonic_prost::ProstCodec;
@@ -8,11 +10,14 @@ use wire::message::application::{
     ApplicationManifestQueryWithFiles, ApplicationManifestQueryWithFilesWrapper, ApplicationQuery,
     FileChunk, ManifestPart,
 };
-use wire::message::repository::ManifestResponse;
+use wire::message::repository::{
+    ManifestResponse, RepoCreateRequest, RepoQuery, RepoResponse, RepoUpdateRequest, Repository,
+    RepositoryList,
+};
 use wire::message::session::{SessionCreateRequest, SessionResponse};
 use wire::message::version::{Nothing, VersionMessage};
 
-use crate::client::{Rest, answered, unary};
+use crate::client::{Rest, answered, raw, unary};
 
 pub(crate) async fn grpc_says_the_same(rest: &Rest, token: String) {
     let channel = Channel::from_shared(format!("http://{}", rest.address)).expect("an address");
@@ -54,6 +59,56 @@ pub(crate) async fn grpc_says_the_same(rest: &Rest, token: String) {
     let event = stream.into_inner().message().await.expect("an event").expect("one at least");
     assert_eq!((event.type_.as_str(), event.application.metadata.name.as_str()), ("ADDED", "web"));
     files_are_sent(&mut client, &token).await;
+}
+
+/// Methods of repositories that have two names each.
+pub(crate) async fn older_names_mean_the_same(rest: &Rest) {
+    let channel = Channel::from_shared(format!("http://{}", rest.address)).expect("an address");
+    let mut client = Grpc::new(channel.connect().await.expect("a connection"));
+    let token = Some(rest.token.as_str());
+    let repo = |username: &str| Repository {
+        repo: "https://example.org/older".into(),
+        username: username.into(),
+        ..Repository::default()
+    };
+    let create = RepoCreateRequest { repo: Some(repo("ann")), ..RepoCreateRequest::default() };
+    let path = "/repository.RepositoryService/Create";
+    let made: Result<Repository, _> = unary(&mut client, path, create, token).await;
+    assert_eq!(made.expect("a repository").repo, "https://example.org/older");
+    let update = RepoUpdateRequest { repo: Some(repo("bob")) };
+    let path = "/repository.RepositoryService/Update";
+    let changed: Result<Repository, _> = unary(&mut client, path, update, token).await;
+    assert_eq!(changed.expect("a repository").repo, "https://example.org/older");
+    let list = async |client: &mut Grpc<Channel>| {
+        let path = "/repository.RepositoryService/List";
+        let all: Result<RepositoryList, _> = unary(client, path, RepoQuery::default(), token).await;
+        all.expect("a list").items.iter().any(|it| it.repo == "https://example.org/older")
+    };
+    assert!(list(&mut client).await);
+    let query = RepoQuery { repo: "https://example.org/older".into(), ..RepoQuery::default() };
+    let path = "/repository.RepositoryService/Delete";
+    let gone: Result<RepoResponse, _> = unary(&mut client, path, query, token).await;
+    gone.expect("it is deleted");
+    assert!(!list(&mut client).await);
+}
+
+/// The same pieces one after the other in a body.
+pub(crate) async fn files_come_over_rest_too(rest: &Rest) {
+    let archive = archive(&[("web/map.yaml", "kind: ConfigMap")]);
+    let query = json!({"query": {"name": "web", "checksum": checksum(&archive)}});
+    let encode = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
+    let chunks = archive.chunks(7).map(|it| json!({"chunk": {"chunk": encode(it)}}));
+    let body: String = std::iter::once(query).chain(chunks).map(|it| format!("{it}\n")).collect();
+    let path = "/api/v1/applications/manifestsWithFiles";
+    let head = format!("POST {path} HTTP/1.1\r\nContent-Type: application/json");
+    let (status, told) = raw(rest, &head, body.as_bytes()).await;
+    assert_eq!(status, 200, "{told}");
+    assert!(told.contains(r#""sourceType":"Directory""#), "{told}");
+    answered("POST", path);
+    for torn in [&body[..body.len() - 9], "{\"query\":", "[]", "7", ""] {
+        let (status, told) = raw(rest, &head, torn.as_bytes()).await;
+        assert!(matches!(status, 400 | 500), "{torn:?}: {told}");
+    }
 }
 
 /// `app manifests --local`: an archive in pieces, with its checksum.

@@ -3,12 +3,17 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cluster::Client;
+use http::uri::PathAndQuery;
 use ring::hmac;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tonic::client::Grpc;
+use tonic::transport::Channel;
+use wire::Code;
 
 use crate::client::{Rest, raw};
+use crate::over_grpc;
 use crate::world::{set_config, until};
 
 pub(crate) async fn bad_requests_are_refused_and_hurt_nobody(rest: &Rest) {
@@ -108,7 +113,7 @@ pub(crate) async fn forged_tokens_are_refused(rest: &Rest) {
             "none" => String::new(),
             _ => URL_SAFE_NO_PAD.encode(hmac::sign(&key, signed.as_bytes())),
         };
-        Rest { address: rest.address.clone(), token: format!("{signed}.{signature}") }
+        rest.by(format!("{signed}.{signature}"))
     };
     let claims = json!({"iss": "argocd", "sub": "admin:login", "exp": 4e9, "iat": 1, "jti": "x"});
     let at = "/api/v1/applications";
@@ -132,7 +137,7 @@ pub(crate) async fn forged_tokens_are_refused(rest: &Rest) {
         format!("{}.{changed}.{}", parts[0], parts[2]),
         format!("{}.{}.", parts[0], parts[1]),
     ] {
-        let other = Rest { address: rest.address.clone(), token };
+        let other = rest.by(token);
         assert_eq!(other.ask("GET", at, Value::Null).await.0, 401);
     }
 }
@@ -147,4 +152,69 @@ pub(crate) async fn large_payloads_are_refused(rest: &Rest, client: &Client) {
     assert!(matches!(status, 0 | 400), "{told}");
     assert_eq!(raw(rest, head, b"{}").await.0, 200);
     set_config(client, "argocd-cm", json!({"webhook.maxPayloadSizeMB": null})).await;
+}
+
+/// Messages over gRPC that are none: each is that request's failure, and the connection goes on.
+pub(crate) async fn torn_messages_are_refused(rest: &Rest) {
+    let channel = Channel::from_shared(format!("http://{}", rest.address)).expect("an address");
+    let mut client = Grpc::new(channel.connect().await.expect("a connection"));
+    let list = PathAndQuery::from_static("/application.ApplicationService/List");
+    let long = vec![0x0a; 64 << 10];
+    // A message in a message in a message, deeper than anybody nests.
+    let deep = (0..200_u32).fold(Vec::new(), |inner: Vec<u8>, _| {
+        let mut outer = vec![0x0a];
+        let length = u16::try_from(inner.len()).expect("short");
+        let byte = |bits: u16| u8::try_from(bits).expect("seven bits");
+        outer.extend([byte(length & 0x7f) | 0x80, byte(length >> 7)]);
+        outer.extend(inner);
+        outer
+    });
+    for message in [
+        &b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"[..],
+        b"\x0a\xff\xff\xff\xff\x0f",
+        b"\x0a\x03ab",
+        b"\x0a\x02\xff\xfe",
+        b"\x0b",
+        b"\x07",
+        &long,
+    ] {
+        let mut request = tonic::Request::new(message.to_vec());
+        request.metadata_mut().insert("token", rest.token.parse().expect("a header"));
+        client.ready().await.expect("the connection goes on");
+        let refused = client.unary(request, list.clone(), over_grpc::Bytes).await;
+        assert_eq!(refused.expect_err("no message").code(), Code::Internal, "{message:?}");
+    }
+    let create = PathAndQuery::from_static("/application.ApplicationService/Create");
+    let mut request = tonic::Request::new(deep);
+    request.metadata_mut().insert("token", rest.token.parse().expect("a header"));
+    client.ready().await.expect("the connection goes on");
+    client.unary(request, create, over_grpc::Bytes).await.expect_err("no Application");
+    assert!(rest.get("/api/version").await["Version"].is_string(), "still well");
+}
+
+/// What a page of another site can make a browser send: no body of ours, and nothing that changes.
+pub(crate) async fn pages_of_others_cannot_act(rest: &Rest) {
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""] {
+        for (verb, path) in [
+            ("POST", "/api/v1/applications/web/sync"),
+            ("PUT", "/api/v1/account/password"),
+            ("PATCH", "/api/v1/applications/web"),
+            ("DELETE", "/api/v1/applications/web"),
+        ] {
+            let mut stream = TcpStream::connect(&rest.address).await.expect("a connection");
+            let kind =
+                if kind.is_empty() { String::new() } else { format!("Content-Type: {kind}\r\n") };
+            let request = format!(
+                "{verb} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nOrigin: https://evil.example.org\r\n\
+                 Cookie: argocd.token={}\r\n{kind}Content-Length: 2\r\n\r\n{{}}",
+                rest.token
+            );
+            stream.write_all(request.as_bytes()).await.expect("a request");
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.expect("an answer");
+            assert!(answer.starts_with("HTTP/1.1 415 "), "{verb} {path} {kind}: {answer}");
+            // Nor may it read what is answered.
+            assert!(!answer.to_lowercase().contains("access-control-allow"), "{answer}");
+        }
+    }
 }

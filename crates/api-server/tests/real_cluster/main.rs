@@ -1,6 +1,6 @@
 //! The API server on a real control plane, over REST and gRPC.
 //!
-//! One story, told by subject; `operations.rs` sees to it that no operation is left out.
+//! One story, told by subject, over REST and over gRPC; `operations.rs` sees to it that no operation is left out.
 
 mod application_sets;
 mod applications;
@@ -11,6 +11,7 @@ mod grpc;
 mod hostile;
 mod objects;
 mod operations;
+mod over_grpc;
 mod partial_rights;
 mod projects;
 mod repositories;
@@ -28,11 +29,20 @@ use cluster::{Access, Client};
 use devcluster::DevCluster;
 use futures::FutureExt as _;
 
-use client::Rest;
+use client::{Over, Rest};
 use world::{PATIENCE, install, start};
 
 #[test]
-fn the_api_answers_over_rest_and_grpc() {
+fn the_api_answers_over_rest() {
+    tell(Over::Rest);
+}
+
+#[test]
+fn the_api_answers_over_grpc() {
+    tell(Over::Grpc);
+}
+
+fn tell(over: Over) {
     // Another test of this process may have been first.
     drop(rustls::crypto::ring::default_provider().install_default());
     let control_plane = DevCluster::start().expect("a control plane");
@@ -43,25 +53,29 @@ fn the_api_answers_over_rest_and_grpc() {
         .build()
         .expect("a runtime");
     runtime.block_on(async {
-        let story = story(&control_plane);
+        let story = story(&control_plane, over);
         tokio::time::timeout(PATIENCE, story).await.expect("the test ends in time");
     });
 }
 
-async fn story(control_plane: &DevCluster) {
+async fn story(control_plane: &DevCluster, over: Over) {
     let kubeconfig = control_plane.kubeconfig_path();
     let access = Access::from_kubeconfig(Some(&kubeconfig), None).await.expect("a kubeconfig");
     let client = Client::connect(&access).await.expect("a connection");
     install(control_plane, &client).await;
     let shutdown = Shutdown::new();
     let address = start(client.clone(), shutdown.clone()).await;
-    let rest = Rest { address, token: String::new() };
-    let slow = hostile::SlowClients::begin(&rest).await;
+    let rest = Rest { address, token: String::new(), over };
+    // What is about HTTP and not about methods is told once.
+    let slow = match over {
+        Over::Rest => Some(hostile::SlowClients::begin(&rest).await),
+        Over::Grpc => None,
+    };
 
     sessions::only_the_open_methods_answer_strangers(&rest).await;
     let (token, password) =
         sessions::the_admin_logs_in_with_the_first_password(&rest, &client).await;
-    let rest = Rest { token: token.clone(), ..rest };
+    let rest = rest.by(token.clone());
     let mut failed = Vec::new();
     // One that fails is told at the end: the others have their say first.
     macro_rules! step {
@@ -77,10 +91,13 @@ async fn story(control_plane: &DevCluster) {
     step!(sessions::passwords_are_changed(&rest, &client, &password));
     step!(projects::what_else_is_known_of_projects(&rest));
     step!(rights::who_may_do_nothing_is_refused_everywhere(&rest, &client));
-    step!(hostile::bad_requests_are_refused_and_hurt_nobody(&rest));
     step!(hostile::forged_tokens_are_refused(&rest));
-    step!(hostile::idle_connections_hurt_nobody(&rest));
-    step!(hostile::large_payloads_are_refused(&rest, &client));
+    if over == Over::Rest {
+        step!(hostile::bad_requests_are_refused_and_hurt_nobody(&rest));
+        step!(hostile::idle_connections_hurt_nobody(&rest));
+        step!(hostile::large_payloads_are_refused(&rest, &client));
+        step!(hostile::pages_of_others_cannot_act(&rest));
+    }
     step!(repositories::charts_of_a_repository_are_listed(&rest));
     step!(sso::users_of_an_identity_provider_log_in(&rest, &client));
     step!(projects::roles_of_projects_have_tokens(&rest));
@@ -99,15 +116,23 @@ async fn story(control_plane: &DevCluster) {
     step!(applications::a_watch_begins_with_what_is_there(&rest));
     step!(applications::lists_come_by_page_and_by_field(&rest));
     step!(applications::links_and_badges_are_made(&rest, &client));
+    // It also makes the pod whose logs are read.
     step!(terminal::terminals_are_for_those_who_may(&rest, &client));
-    step!(extensions::requests_are_passed_on(&rest, &client));
+    if over == Over::Rest {
+        step!(extensions::requests_are_passed_on(&rest, &client));
+    }
     step!(objects::a_deployment_is_restarted(&rest, &client));
     step!(rights::some_rights_are_not_all(&rest, &client));
-    step!(partial_rights::each_right_opens_its_methods(&rest, &client));
+    step!(partial_rights::each_right_opens_its_methods(&rest, &client, &access));
     step!(grpc::grpc_says_the_same(&rest, token));
+    step!(grpc::files_come_over_rest_too(&rest));
+    step!(hostile::torn_messages_are_refused(&rest));
     step!(applications::a_deletion_cascades_unless_told_otherwise(&rest, &client));
+    step!(grpc::older_names_mean_the_same(&rest));
     step!(operations::each_was_answered(&rest));
-    step!(slow.are_gone());
+    if let Some(slow) = slow {
+        step!(slow.are_gone());
+    }
     shutdown.begin();
     assert!(failed.is_empty(), "{failed:#?}");
 }

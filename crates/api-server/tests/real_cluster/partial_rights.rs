@@ -1,29 +1,25 @@
 //! One right at a time, for the services other than that of Applications: what a method needs lets
 //! it work, and without the last of it the refusal has Argo CD's words.
 
-use cluster::Client;
+use cluster::{Access, Client};
 use serde_json::{Value, json};
 
 use crate::client::Rest;
+use crate::clusters::current_token;
 use crate::world::{set_config, until};
 
 /// A method, the rights that it needs, and what is told to who lacks the last of them.
 struct Row {
     verb: &'static str,
-    path: &'static str,
+    path: String,
     body: Value,
-    rights: &'static [&'static str],
-    refusal: &'static str,
+    rights: Vec<String>,
+    refusal: String,
 }
 
-fn row(
-    verb: &'static str,
-    path: &'static str,
-    body: Value,
-    rights: &'static [&'static str],
-    refusal: &'static str,
-) -> Row {
-    Row { verb, path, body, rights, refusal }
+fn row(verb: &'static str, path: &str, body: Value, rights: &[&str], refusal: &str) -> Row {
+    let rights = rights.iter().map(|it| (*it).to_owned()).collect();
+    Row { verb, path: path.to_owned(), body, rights, refusal: refusal.to_owned() }
 }
 
 const REPO: &str = "/api/v1/repositories/https%3A%2F%2Fexample.org%2Fpart";
@@ -38,11 +34,40 @@ const SEES_CLUSTER: &str = "clusters, get, https://kubernetes.default.svc";
 const SEES_REPO: &str = "repositories, get, https://example.org/part";
 const SEES_WRITE_REPO: &str = "write-repositories, get, https://example.org/part";
 
-fn rows() -> Vec<Row> {
+fn rows(server: &str, token: &str) -> Vec<Row> {
     let mut rows = repositories();
     rows.extend(projects());
+    rows.extend(clusters(server, token));
+    rows.extend(application_sets());
     rows.extend(others());
     rows
+}
+
+/// A cluster that is there and takes this token.
+fn clusters(server: &str, token: &str) -> Vec<Row> {
+    let described = |labels: Value| {
+        let config = json!({"bearerToken": token, "tlsClientConfig": {"insecure": true}});
+        json!({"server": server, "name": "part", "config": config, "labels": labels})
+    };
+    let right = |verb: &str| format!("clusters, {verb}, {server}");
+    let denied =
+        |verb: &str| format!("permission denied: clusters, {verb}, {server}, sub: part, iat: ");
+    let one = format!("/api/v1/clusters/{}", server.replace(':', "%3A").replace('/', "%2F"));
+    let all = "/api/v1/clusters";
+    let row = |verb, path: &str, body, rights: &[&str]| {
+        let last = rights.last().copied().unwrap_or_default();
+        let rights: Vec<String> = rights.iter().map(|it| right(it)).collect();
+        let rights: Vec<&str> = rights.iter().map(String::as_str).collect();
+        row(verb, path, body, &rights, &denied(last))
+    };
+    let (labels, others) = (json!({"tier": "gold"}), json!({"tier": "iron"}));
+    vec![
+        row("POST", all, described(labels.clone()), &["create"]),
+        row("POST", "/api/v1/clusters?upsert=true", described(others), &["create", "update"]),
+        row("PUT", &format!("{one}?updatedFields=labels"), described(labels), &["get", "update"]),
+        row("POST", &format!("{one}/rotate-auth"), json!({}), &["get", "update"]),
+        row("DELETE", &one, Value::Null, &["get", "delete"]),
+    ]
 }
 
 fn repositories() -> Vec<Row> {
@@ -210,7 +235,69 @@ fn projects() -> Vec<Row> {
     ] {
         rows.push(row("GET", path, none.clone(), get, denied));
     }
+    let changed = |spec: Value| {
+        let mut project = project();
+        let fields = spec.as_object().cloned().unwrap_or_default();
+        project["project"]["spec"].as_object_mut().expect("an object").extend(fields);
+        project
+    };
+    let upserted = |spec: Value| {
+        let mut project = changed(spec);
+        project["upsert"] = true.into();
+        project
+    };
+    let other_cluster = json!({"destinations": [{"server": "https://other.example", "namespace": "*"},
+        {"server": "*", "namespace": "*"}]});
+    let other_repository = json!({"sourceRepos": ["*", "https://example.org/other"]});
+    let other_kinds = json!({"clusterResourceWhitelist": [{"group": "*", "kind": "*"}]});
     rows.extend([
+        row(
+            "PUT",
+            "/api/v1/projects/part",
+            changed(json!({"description": "changed"})),
+            &["projects, update, part"],
+            "permission denied: projects, update, part, sub: part, iat: ",
+        ),
+        row(
+            "POST",
+            "/api/v1/projects",
+            upserted(json!({"description": "changed again"})),
+            &["projects, create, part", "projects, update, part"],
+            "permission denied: projects, update, part, sub: part, iat: ",
+        ),
+        row(
+            "PUT",
+            "/api/v1/projects/part",
+            changed(other_cluster),
+            &["projects, update, part", "clusters, update, https://other.example"],
+            "permission denied: clusters, update, https://other.example, sub: part, iat: ",
+        ),
+        // It goes again.
+        row(
+            "PUT",
+            "/api/v1/projects/part",
+            project(),
+            &["projects, update, part", "clusters, update, https://other.example"],
+            "permission denied: clusters, update, https://other.example, sub: part, iat: ",
+        ),
+        row(
+            "PUT",
+            "/api/v1/projects/part",
+            changed(other_repository),
+            &["projects, update, part", "repositories, update, https://example.org/other"],
+            "permission denied: repositories, update, https://example.org/other, sub: part, iat: ",
+        ),
+        row(
+            "PUT",
+            "/api/v1/projects/part",
+            changed(other_kinds),
+            &[
+                "projects, update, part",
+                "repositories, update, https://example.org/other",
+                "clusters, update, *",
+            ],
+            "permission denied: clusters, update, *, sub: part, iat: ",
+        ),
         row(
             "POST",
             "/api/v1/projects/part/roles/ci/token",
@@ -236,29 +323,32 @@ fn projects() -> Vec<Row> {
     rows
 }
 
-fn others() -> Vec<Row> {
+fn application_sets() -> Vec<Row> {
     let none = Value::Null;
-    let set = || {
+    let set = |path: &str| {
         json!({"metadata": {"name": "part"}, "spec": {"generators": [{"list": {"elements": []}}],
             "template": {"metadata": {"name": "x"}, "spec": {"project": "default",
-                "source": {"repoURL": "https://example.org/r", "path": "web"},
+                "source": {"repoURL": "https://example.org/r", "path": path},
                 "destination": {"server": "https://kubernetes.default.svc", "namespace": "x"}}}}})
     };
     vec![
-        row("GET", CLUSTER, none.clone(), &[SEES_CLUSTER], HIDDEN),
-        row(
-            "POST",
-            "/api/v1/clusters/https%3A%2F%2Fkubernetes.default.svc/invalidate-cache",
-            json!({}),
-            &[SEES_CLUSTER, "clusters, update, https://kubernetes.default.svc"],
-            "permission denied: clusters, update, https://kubernetes.default.svc, sub: part, iat: ",
-        ),
         row(
             "POST",
             "/api/v1/applicationsets",
-            set(),
+            set("web"),
             &["applicationsets, create, default/part"],
             "permission denied: applicationsets, create, default/part, sub: part, iat: ",
+        ),
+        row(
+            "POST",
+            "/api/v1/applicationsets?upsert=true",
+            set("other"),
+            &[
+                "applicationsets, create, default/part",
+                "applicationsets, get, default/part",
+                "applicationsets, update, default/part",
+            ],
+            "permission denied: applicationsets, update, default/part, sub: part, iat: ",
         ),
         row(
             "GET",
@@ -280,6 +370,20 @@ fn others() -> Vec<Row> {
             none.clone(),
             &["applicationsets, delete, default/part"],
             HIDDEN,
+        ),
+    ]
+}
+
+fn others() -> Vec<Row> {
+    let none = Value::Null;
+    vec![
+        row("GET", CLUSTER, none.clone(), &[SEES_CLUSTER], HIDDEN),
+        row(
+            "POST",
+            "/api/v1/clusters/https%3A%2F%2Fkubernetes.default.svc/invalidate-cache",
+            json!({}),
+            &[SEES_CLUSTER, "clusters, update, https://kubernetes.default.svc"],
+            "permission denied: clusters, update, https://kubernetes.default.svc, sub: part, iat: ",
         ),
         row(
             "GET",
@@ -310,6 +414,27 @@ fn others() -> Vec<Row> {
             "permission denied: gpgkeys, get, , sub: part, iat: ",
         ),
         row(
+            "POST",
+            "/api/v1/gpgkeys",
+            json!({"keyData": include_str!("../../src/gpgkey/keys.asc")}),
+            &["gpgkeys, create, *"],
+            "permission denied: gpgkeys, create, , sub: part, iat: ",
+        ),
+        row(
+            "GET",
+            "/api/v1/gpgkeys/2337DBF43947B17C",
+            none.clone(),
+            &["gpgkeys, get, *"],
+            "permission denied: gpgkeys, get, , sub: part, iat: ",
+        ),
+        row(
+            "DELETE",
+            "/api/v1/gpgkeys?keyID=2337DBF43947B17C",
+            none.clone(),
+            &["gpgkeys, delete, *"],
+            "permission denied: gpgkeys, delete, , sub: part, iat: ",
+        ),
+        row(
             "GET",
             "/api/v1/account/admin",
             none.clone(),
@@ -333,7 +458,7 @@ fn others() -> Vec<Row> {
     ]
 }
 
-pub(crate) async fn each_right_opens_its_methods(rest: &Rest, client: &Client) {
+pub(crate) async fn each_right_opens_its_methods(rest: &Rest, client: &Client, access: &Access) {
     let accounts = json!({"accounts.part": "apiKey", "accounts.partner": "apiKey"});
     set_config(client, "argocd-cm", accounts).await;
     until("the account is known", async || {
@@ -342,20 +467,21 @@ pub(crate) async fn each_right_opens_its_methods(rest: &Rest, client: &Client) {
     .await;
     let (_, body) = rest.ask("POST", "/api/v1/account/part/token", json!({})).await;
     let token = body["token"].as_str().expect("a token").to_owned();
-    let part = Rest { address: rest.address.clone(), token };
+    let part = rest.by(token);
     let mut round = 0;
     let mut wrong = Vec::new();
-    for Row { verb, path, body, rights, refusal } in rows() {
-        let (all, without) = (rights, &rights[..rights.len() - 1]);
+    let manager = current_token(client).await;
+    for Row { verb, path, body, rights, refusal } in rows(&access.server(), &manager) {
+        let (all, without) = (&rights[..], &rights[..rights.len() - 1]);
         for (given, is_enough) in [(without, false), (all, true)] {
             round += 1;
             give(&part, client, given, round).await;
-            let (status, told) = part.ask(verb, path, body.clone()).await;
+            let (status, told) = part.ask(verb, &path, body.clone()).await;
             let message = told["message"].as_str().unwrap_or_default();
             let is_right = match is_enough {
                 true => status == 200,
                 false if refusal == HIDDEN => status == 403 && message == HIDDEN,
-                false => status == 403 && message.starts_with(refusal),
+                false => status == 403 && message.starts_with(&refusal),
             };
             if !is_right {
                 wrong.push(format!("{verb} {path} with {given:?}: {status} {told}"));
@@ -381,8 +507,8 @@ async fn lists_show_what_may_be_seen(part: &Rest, client: &Client, wrong: &mut V
             wrong.push(format!("{forbidden:?} is not {absent:?}"));
         }
     }
-    give(part, client, &[SEES_CLUSTER, "projects, get, default", "accounts, get, admin"], 1001)
-        .await;
+    let rights = [SEES_CLUSTER, "projects, get, default", "accounts, get, admin"];
+    give(part, client, &rights.map(str::to_owned), 1001).await;
     for (list, count) in [("clusters", 1), ("projects", 1), ("account", 2), ("repositories", 0)] {
         let listed = part.get(&format!("/api/v1/{list}")).await;
         let found = listed["items"].as_array().map_or(0, Vec::len);
@@ -399,9 +525,9 @@ async fn lists_show_what_may_be_seen(part: &Rest, client: &Client, wrong: &mut V
 }
 
 /// Gives these rights and no others, and waits until they count.
-async fn give(part: &Rest, client: &Client, rights: &[&str], round: usize) {
+async fn give(part: &Rest, client: &Client, rights: &[String], round: usize) {
     let mark = format!("extensions, invoke, round-{round}");
-    let lines = rights.iter().copied().chain([mark.as_str()]);
+    let lines = rights.iter().map(String::as_str).chain([mark.as_str()]);
     let policy: String = lines.map(|it| format!("p, part, {it}, allow\n")).collect();
     set_config(client, "argocd-rbac-cm", json!({"policy.csv": policy})).await;
     let can = format!("/api/v1/account/can-i/extensions/invoke/round-{round}");

@@ -16,7 +16,7 @@ pub(crate) async fn who_may_do_nothing_is_refused_everywhere(rest: &Rest, client
     let (status, body) = rest.ask("POST", "/api/v1/account/weak/token", json!({})).await;
     assert_eq!(status, 200, "{body}");
     let token = body["token"].as_str().expect("a token").to_owned();
-    let weak = Rest { address: rest.address.clone(), token };
+    let weak = rest.by(token);
     let app = "/api/v1/applications/web";
     let source = json!({"repoURL": "https://example.org/r", "path": "web"});
     let spec = json!({"project": "default", "source": source,
@@ -135,7 +135,7 @@ pub(crate) async fn some_rights_are_not_all(rest: &Rest, client: &Client) {
     .await;
     let (_, body) = rest.ask("POST", "/api/v1/account/some/token", json!({})).await;
     let token = body["token"].as_str().expect("a token").to_owned();
-    let some = Rest { address: rest.address.clone(), token };
+    let some = rest.by(token);
     let hidden = json!({"metadata": {"name": "hidden"}, "spec": {"project": "default",
         "source": {"repoURL": "https://example.org/web.git", "path": "web"},
         "destination": {"server": SERVER, "namespace": "x"}}});

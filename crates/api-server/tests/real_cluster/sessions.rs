@@ -16,7 +16,7 @@ pub(crate) async fn only_the_open_methods_answer_strangers(rest: &Rest) {
     let closed = ["applications", "projects", "clusters", "account", "applications/web"];
     for path in closed {
         let expect = (401, 16, "invalid session: token is malformed");
-        let stranger = Rest { address: rest.address.clone(), token: "a.b.c".into() };
+        let stranger = rest.by("a.b.c");
         stranger.refuses("GET", &format!("/api/v1/{path}"), Value::Null, expect).await;
         let expect = (401, 16, "no session information");
         rest.refuses("GET", &format!("/api/v1/{path}"), Value::Null, expect).await;
@@ -45,7 +45,7 @@ pub(crate) async fn the_admin_logs_in_with_the_first_password(
     let (status, body) = rest.ask("POST", "/api/v1/session", login(&password)).await;
     assert_eq!(status, 200, "{body}");
     let token = body["token"].as_str().expect("a token").to_owned();
-    let admin = Rest { address: rest.address.clone(), token: token.clone() };
+    let admin = rest.by(token.clone());
     let expect = json!({"loggedIn": true, "username": "admin", "iss": "argocd"});
     assert_eq!(admin.get("/api/v1/session/userinfo").await, expect);
     let accounts = admin.get("/api/v1/account").await;
@@ -77,7 +77,7 @@ pub(crate) async fn passwords_are_changed(rest: &Rest, client: &Client, own: &st
     })
     .await;
     let token = token.as_str().expect("a token").to_owned();
-    let clerk = Rest { address: rest.address.clone(), token };
+    let clerk = rest.by(token);
     assert_eq!(clerk.get("/api/v1/session/userinfo").await["username"], "clerk");
     assert_eq!(clerk.ask("DELETE", "/api/v1/session", Value::Null).await.0, 200);
     assert_eq!(rest.get("/api/v1/settings/plugins").await, json!({}));

@@ -14,7 +14,7 @@ pub(crate) async fn users_of_an_identity_provider_log_in(rest: &Rest, client: &C
         let secret = testkit::oidc::SECRET;
         format!("name: Test\nissuer: {issuer}\nclientID: {id}\nclientSecret: '{secret}'\n{extra}")
     };
-    let stranger = Rest { address: rest.address.clone(), token: String::new() };
+    let stranger = rest.by("");
     let (status, told) = stranger.ask("GET", "/auth/login", Value::Null).await;
     assert_eq!((status, told), (500, "SSO is not configured\n".into()));
     let pkce =
@@ -29,8 +29,21 @@ pub(crate) async fn users_of_an_identity_provider_log_in(rest: &Rest, client: &C
     .await;
 
     // Only to ourselves.
-    let path = "/auth/login?return_url=https://evil.example.org/";
-    assert_eq!(stranger.ask("GET", path, Value::Null).await.0, 400);
+    let here = &rest.address;
+    for elsewhere in [
+        "https://evil.example.org/".to_owned(),
+        "//evil.example.org/".to_owned(),
+        "/%5Cevil.example.org/".to_owned(),
+        "http:evil.example.org".to_owned(),
+        "javascript:alert(1)".to_owned(),
+        format!("http://{here}@evil.example.org/"),
+        format!("http://{here}.evil.example.org/"),
+        format!("http://{here}%5C@evil.example.org/"),
+        format!("http://{here}/%0d%0aLocation:%20https://evil.example.org/"),
+    ] {
+        let path = format!("/auth/login?return_url={elsewhere}");
+        assert_eq!(stranger.ask("GET", &path, Value::Null).await.0, 400, "{elsewhere}");
+    }
     let (status, head) = head_of(&rest.address, "/auth/login", "").await;
     let (at_provider, state) = (header(&head, "location"), header(&head, "set-cookie"));
     assert_eq!(status, 303, "{head}");
@@ -51,7 +64,7 @@ pub(crate) async fn users_of_an_identity_provider_log_in(rest: &Rest, client: &C
     let token = token.strip_prefix("argocd.token=").and_then(|it| it.split(';').next());
     let token = token.expect("a token").to_owned();
 
-    let ann = Rest { address: rest.address.clone(), token: token.clone() };
+    let ann = rest.by(token.clone());
     let expect = json!({"loggedIn": true, "username": "ann@example.org", "iss": provider.issuer(),
                         "groups": ["sales", "from-user-info"]});
     assert_eq!(ann.get("/api/v1/session/userinfo").await, expect);
@@ -66,8 +79,7 @@ pub(crate) async fn users_of_an_identity_provider_log_in(rest: &Rest, client: &C
     assert_eq!(status, 403);
 
     // Tokens that the command line program got by itself, and those that are none.
-    let minted =
-        |claims: Value| Rest { address: rest.address.clone(), token: provider.mint(&claims) };
+    let minted = |claims: Value| rest.by(provider.mint(&claims));
     let good = json!({"iss": provider.issuer(), "aud": testkit::oidc::CLIENT, "exp": 4e9, "sub": "bob", "jti": "b"});
     assert_eq!(minted(good.clone()).get("/api/v1/session/userinfo").await["username"], "bob");
     for (key, value) in
@@ -79,7 +91,7 @@ pub(crate) async fn users_of_an_identity_provider_log_in(rest: &Rest, client: &C
         minted(bad).refuses("GET", "/api/v1/applications", Value::Null, expect).await;
     }
     let other = testkit::oidc::Provider::start();
-    let foreign = Rest { address: rest.address.clone(), token: other.mint(&good) };
+    let foreign = rest.by(other.mint(&good));
     let expect = (401, 16, "invalid session: failed to verify the token");
     foreign.refuses("GET", "/api/v1/applications", Value::Null, expect).await;
 

@@ -29,9 +29,9 @@ pub(crate) async fn terminals_are_for_those_who_may(rest: &Rest, client: &Client
     until("terminals are on", async || rest.get("/api/v1/settings").await["execEnabled"] == true)
         .await;
 
-    let stranger = Rest { address: rest.address.clone(), token: String::new() };
+    let stranger = rest.by("");
     refuses(&stranger, &all, 400, "Auth cookie not found\n").await;
-    let stranger = Rest { address: rest.address.clone(), token: "a.b.c".into() };
+    let stranger = rest.by("a.b.c");
     refuses(&stranger, &all, 401, "Invalid token\n").await;
     refuses(rest, "pod=shell", 400, "Missing required parameters\n").await;
     let other = |from: &str, to: &str| all.replace(from, to);
@@ -96,7 +96,7 @@ async fn only_with_the_rights(rest: &Rest, client: &Client, all: &str) {
     .await;
     let (_, body) = rest.ask("POST", "/api/v1/account/typist/token", json!({"id": "t"})).await;
     let token = body["token"].as_str().expect("a token").to_owned();
-    let typist = Rest { address: rest.address.clone(), token };
+    let typist = rest.by(token);
     let refused = answer(&typist, all).await;
     assert_eq!(refused.0, 401);
     assert!(refused.1.contains("permission denied: applications, get, default/web"), "{refused:?}");

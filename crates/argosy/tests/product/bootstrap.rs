@@ -252,6 +252,57 @@ async fn a_changed_map_is_applied_with_server_side_diff_as_well() {
     check_changed_map("changed-map-asked", "ServerSideDiff=true").await;
 }
 
+/// What operators change is ignored for one application, for a kind, and for all kinds by who changed it.
+#[tokio::test]
+async fn differences_are_ignored_at_every_scope() {
+    let world = World::new();
+    let it = world.test("scopes").await;
+    it.create(&json!({"apiVersion": "v1", "kind": "ConfigMap",
+    "metadata": {"name": "argocd-cm", "namespace": CONTROL_NAMESPACE}, "data": {
+        "resource.customizations.ignoreDifferences.apps_Deployment":
+            "jqPathExpressions: ['.spec.template.metadata.annotations']",
+        "resource.customizations.ignoreDifferences.all": "managedFieldsManagers: [scaler]",
+    }}))
+    .await;
+    world.start_product();
+    let repo = Repo::new();
+    let both = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata: {theirs: \"1\", ours: \"1\"}\n";
+    repo.commit(&[("app/m.yaml", both), ("app/web.yaml", &deployment("web", 0, "web:1"))]);
+    let mut app = it.application(&repo);
+    app["spec"]["syncPolicy"] = json!({"syncOptions": ["RespectIgnoreDifferences=true"]});
+    app["spec"]["ignoreDifferences"] =
+        json!([{"kind": "ConfigMap", "jsonPointers": ["/data/theirs"]}]);
+    app["operation"] = json!({"sync": {}});
+    it.create(&app).await;
+    it.until_synced().await;
+
+    let restarted =
+        json!({"spec": {"template": {"metadata": {"annotations": {"restarted": "now"}}}}});
+    it.patch("apps/v1", "Deployment", "web", &restarted).await;
+    it.apply_as(
+        "scaler",
+        &json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+            "spec": {"replicas": 3}}),
+    );
+    it.patch("v1", "ConfigMap", "m", &json!({"data": {"theirs": "2"}})).await;
+    // Seen after the others, so that those have been judged.
+    it.patch("v1", "ConfigMap", "m", &json!({"data": {"ours": "2"}})).await;
+    let app = it.until("OutOfSync", |app| app.status.sync.status == "OutOfSync").await;
+    let judged: Vec<(&str, &str)> =
+        app.status.resources.iter().map(|it| (it.name.as_str(), it.status.as_str())).collect();
+    assert_eq!(judged, [("m", "OutOfSync"), ("web", "Synced")]);
+
+    it.sync(2, json!({"syncOptions": ["RespectIgnoreDifferences=true"]})).await;
+    it.until_synced().await;
+    let map = it.get("v1", "ConfigMap", "m").await.expect("a ConfigMap");
+    let said = |key: &str| map.text(&["data", key]).map(str::to_owned);
+    assert_eq!((said("theirs").as_deref(), said("ours").as_deref()), (Some("2"), Some("1")));
+    let web = it.get("apps/v1", "Deployment", "web").await.expect("a Deployment");
+    assert_eq!(web.integer(&["spec", "replicas"]), Some(3));
+    let annotation = ["spec", "template", "metadata", "annotations", "restarted"];
+    assert_eq!(web.text(&annotation), Some("now"));
+}
+
 /// A default of the schema inside a list is a difference, unless the API server is asked.
 #[tokio::test]
 async fn the_api_server_is_asked_by_annotation_by_parameter_and_by_setting() {

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
+use testkit::clock::Clock;
 use testkit::git::Repo;
-use testkit::truth::{Checker, lies_now};
+use testkit::truth::{Checker, Claim, lies_now};
 
-use crate::world::{World, config_map, deployment, shared};
+use crate::world::{CONTROL_NAMESPACE, World, config_map, deployment, shared};
 
 /// A status may be wrong for this long: nobody hears of everything at once.
 const NOBODY_IS_FASTER: Duration = Duration::from_secs(5);
@@ -91,15 +92,75 @@ async fn a_status_that_nobody_keeps_true_is_noticed() {
     world.start_product();
     let it = world.test("stale").await;
     let repo = Repo::new();
-    repo.commit(&[("app/m.yaml", &config_map("m", "version", "1"))]);
+    repo.commit(&[
+        ("app/m.yaml", &config_map("m", "version", "1")),
+        ("app/web.yaml", &deployment("web", 0, "web:1")),
+    ]);
     it.create(&it.automated(&repo)).await;
     it.until_synced().await;
     let lies = || lies_now(world.cluster.kubectl_path());
     assert_eq!(lies(), []);
     world.kill_product();
     it.patch("v1", "ConfigMap", "m", &json!({"data": {"version": "drifted"}})).await;
-    let told: Vec<String> = lies().into_iter().map(|it| it.app).collect();
-    assert_eq!(told, ["stale"]);
+    let told: Vec<Claim> = lies().into_iter().map(|it| it.said).collect();
+    assert_eq!(told, [Claim::Synced]);
+    it.patch("v1", "ConfigMap", "m", &json!({"data": {"version": "1"}})).await;
+    // As git wants it where git says something, and never ready on the dev cluster's node.
+    let probe = json!({"httpGet": {"path": "/does-not-exist", "port": 80}});
+    let broken = json!({"spec": {"template": {"spec": {"containers": [
+        {"name": "main", "image": "web:1", "readinessProbe": probe}]}}}});
+    it.patch("apps/v1", "Deployment", "web", &broken).await;
+    let told: Vec<(String, Claim)> = lies().into_iter().map(|it| (it.app, it.said)).collect();
+    assert_eq!(told, [("stale".to_owned(), Claim::Healthy)]);
+}
+
+/// The clock of the product alone is set: first three hours ahead, then six, then right.
+#[expect(clippy::print_stderr, reason = "who runs the tests must see that one was not")]
+#[tokio::test]
+async fn a_clock_that_is_set_back_or_forward_holds_nothing_up() {
+    let world = World::new();
+    let Some(clock) = Clock::in_folder(world.cluster.folder()) else {
+        eprintln!("NOTICE: there is no libfaketime; nothing was tried");
+        return;
+    };
+    clock.is_ahead_by("3h");
+    let variables = clock.variables();
+    let variables: Vec<(&str, &str)> =
+        variables.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let config = world.cluster.kubeconfig_path();
+    world.start_product_in(&config, CONTROL_NAMESPACE, &variables);
+    let (it, failing) = (world.test("jumps").await, world.test("jumps-failing").await);
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &config_map("m", "version", "1"))]);
+    it.create(&it.automated(&repo)).await;
+    it.until_synced().await;
+    // Its objects have nowhere to go yet; the next attempt is minutes away at most.
+    let mut app = failing.automated(&repo);
+    app["spec"]["destination"]["namespace"] = json!("not-yet");
+    let backoff = json!({"duration": "1s", "factor": 2, "maxDuration": "2s"});
+    app["spec"]["syncPolicy"]["retry"] = json!({"limit": 1000, "backoff": backoff});
+    failing.create(&app).await;
+    let is_retried = |app: &api::Application| {
+        app.status.operation_state.as_ref().is_some_and(|it| it.retry_count > 0)
+    };
+    failing.until("retried", is_retried).await;
+    let checker = Checker::start(world.cluster.kubectl_path(), NOBODY_IS_FASTER);
+
+    for ahead in ["6h", "0", "3h"] {
+        clock.is_ahead_by(ahead);
+        it.patch("v1", "ConfigMap", "m", &json!({"data": {"version": "drifted"}})).await;
+        it.until_object("v1", "ConfigMap", "m", |it| {
+            it.is_some_and(|it| it.text(&["data", "version"]) == Some("1"))
+        })
+        .await;
+        it.until_synced().await;
+    }
+    clock.is_ahead_by("0");
+    let app = it.until_synced().await;
+    assert_eq!(app.status.conditions, []);
+    world.kubectl(&["create", "namespace", "not-yet"]);
+    failing.until_synced().await;
+    assert_eq!(checker.lies(), []);
 }
 
 #[tokio::test]

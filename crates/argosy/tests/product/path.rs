@@ -291,3 +291,17 @@ async fn deleting_an_application_without_the_finalizer_leaves_its_objects() {
     it.until_gone().await;
     assert!(it.get("v1", "ConfigMap", "m").await.is_some());
 }
+
+#[tokio::test]
+async fn an_application_of_a_cluster_that_nobody_knows_can_be_deleted() {
+    let it = shared().test("no-cluster").await;
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &config_map("m", "a", "1"))]);
+    let mut app = it.automated(&repo);
+    app["metadata"]["finalizers"] = json!(["resources-finalizer.argocd.argoproj.io"]);
+    app["spec"]["destination"]["server"] = json!("https://gone.example");
+    it.create(&app).await;
+    it.until("Unknown", |app| app.status.sync.status == "Unknown").await;
+    it.world.kubectl(&["--namespace", "argocd", "delete", "application", it.name, "--wait=false"]);
+    it.until_gone().await;
+}

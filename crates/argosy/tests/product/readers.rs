@@ -20,13 +20,22 @@ const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Where the API of the world's product listens.
 fn api_address(world: &World) -> String {
+    api_addresses(world, 1).pop().expect("as many as asked for")
+}
+
+/// Where the APIs of so many products listen, in the order in which they said so.
+pub(crate) fn api_addresses(world: &World, count: usize) -> Vec<String> {
     let deadline = Instant::now() + DEADLINE;
     loop {
         let log = std::fs::read_to_string(world.log()).unwrap_or_default();
-        let line = log.lines().rev().find(|it| it.contains("the API listens"));
-        let address = line.and_then(|it| it.split_once("address=")?.1.split_whitespace().next());
-        if let Some((_, port)) = address.and_then(|it| it.rsplit_once(':')) {
-            return format!("127.0.0.1:{port}");
+        let lines = log.lines().filter(|it| it.contains("the API listens"));
+        let port = |line: &str| {
+            let address = line.split_once("address=")?.1.split_whitespace().next()?;
+            address.rsplit_once(':').map(|(_, port)| format!("127.0.0.1:{port}"))
+        };
+        let found: Vec<String> = lines.filter_map(port).collect();
+        if found.len() >= count {
+            return found;
         }
         assert!(Instant::now() < deadline, "the API never listened");
         std::thread::yield_now();
@@ -34,19 +43,30 @@ fn api_address(world: &World) -> String {
 }
 
 /// A token of the admin.
-async fn token(world: &World, address: &str) -> String {
+pub(crate) async fn token(world: &World, address: &str) -> String {
     let secret = ["-n", CONTROL_NAMESPACE, "get", "secret", "argocd-initial-admin-secret"];
     let password = world.kubectl(&[&secret[..], &["-o=jsonpath={.data.password}"]].concat());
     let password = STANDARD.decode(password.trim()).expect("base64");
     let login =
         json!({"username": "admin", "password": String::from_utf8(password).expect("text")});
-    repo_server::install_crypto_provider();
-    let client = reqwest::Client::builder().danger_accept_invalid_certs(true).build();
-    let request = client.expect("a client").post(format!("https://{address}/api/v1/session"));
+    let request = client().post(format!("https://{address}/api/v1/session"));
     let request = request.header("content-type", "application/json").body(login.to_string());
     let answer = request.send().await.expect("an answer").text().await.expect("a body");
     let answer: Value = serde_json::from_str(&answer).expect("JSON");
     answer["token"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+}
+
+/// What the API at this address answers.
+pub(crate) async fn ask(address: &str, token: &str, path: &str) -> Value {
+    let request = client().get(format!("https://{address}{path}")).bearer_auth(token);
+    let answer = request.send().await.expect("an answer").text().await.expect("a body");
+    serde_json::from_str(&answer).expect("JSON")
+}
+
+fn client() -> reqwest::Client {
+    repo_server::install_crypto_provider();
+    let client = reqwest::Client::builder().danger_accept_invalid_certs(true).build();
+    client.expect("a client")
 }
 
 #[tokio::test]
@@ -257,6 +277,7 @@ async fn redis_holds_what_readers_ask_for_and_losing_it_loses_nothing() {
     assert_eq!(info["connectionState"]["status"], "Successful");
     assert!(info["serverVersion"].as_str().is_some_and(|it| it.starts_with('v')), "{info}");
 
+    let checker = crate::network::checker(&world);
     server.stop();
     let second = repo.commit(&[("app/m.yaml", &config_map("m", "color", "green"))]);
     it.until("synced to the second commit", |app| {
@@ -267,6 +288,7 @@ async fn redis_holds_what_readers_ask_for_and_losing_it_loses_nothing() {
     let is_green = |it: &Value| it[0]["liveState"].as_str().is_some_and(|it| it.contains("green"));
     until_stored(&redis, "told", managed_key, is_green).await;
     until_stored(&redis, "told", tree_key, has_map).await;
+    assert_eq!(checker.lies(), []);
     product.kill().expect("a process to kill");
     product.wait().expect("its end");
 }

@@ -14,6 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use testkit::git::Repo;
 
+use crate::readers;
 use crate::world::{CONTROL_NAMESPACE, Test, World, api_kind, cluster_secret, config_map};
 
 const HERE: &str = "https://kubernetes.default.svc";
@@ -191,6 +192,7 @@ async fn what_a_dead_replica_had_another_takes_over_and_nobody_writes_what_is_no
     until_owned(&here, &[(HERE, "one"), (&second, "one")]).await;
     deploy(&here, &repo, HERE).await;
     deploy(&there, &repo, &second).await;
+    let checker = crate::network::checker(&world);
     let _other = Replica::start(&world, "two", &[]);
     // The last of a share is handed over; the newcomer takes nothing.
     here.until_leases(|| async {
@@ -208,6 +210,7 @@ async fn what_a_dead_replica_had_another_takes_over_and_nobody_writes_what_is_no
     let apps = [("here", HERE), ("there", second.as_str())];
     let counts = only_owners_wrote(&world, ["one", "two"], &leases, &apps);
     assert!(counts.values().all(|it| *it > 0) && counts.len() == 2, "{counts:?}");
+    assert_eq!(checker.lies(), []);
 }
 
 #[tokio::test]
@@ -219,6 +222,7 @@ async fn a_replica_that_was_stopped_for_too_long_writes_nothing_when_it_goes_on(
     let first = Replica::start(&world, "one", &[]);
     until_owned(&it, &[(HERE, "one")]).await;
     deploy(&it, &repo, HERE).await;
+    let checker = crate::network::checker(&world);
     let _other = Replica::start(&world, "two", &[]);
     it.until_leases(|| async { replicas(&it).await.len() == 2 }).await;
     let before = replicas(&it).await;
@@ -243,6 +247,7 @@ async fn a_replica_that_was_stopped_for_too_long_writes_nothing_when_it_goes_on(
     drift_and_heal(&it).await;
     let leases = lease_names(&it).await;
     only_owners_wrote(&world, ["one", "two"], &leases, &[("stopped", HERE)]);
+    assert_eq!(checker.lies(), []);
 }
 
 #[tokio::test]
@@ -260,6 +265,37 @@ async fn a_cluster_is_its_pins_and_a_replica_that_ends_gives_everything_back() {
     other.signal("-TERM");
     until_owned(&it, &[(HERE, "one"), (&second, "one")]).await;
     assert_eq!(replicas(&it).await.len(), 1);
+}
+
+/// Each replica watches its own cluster, and another one's while somebody asks about it.
+#[tokio::test]
+async fn every_replica_tells_of_what_others_look_after() {
+    let world = World::new();
+    let (here, there) = (world.test("near").await, world.test("yonder").await);
+    let (second, secret) = second_cluster(&world);
+    here.create(&secret).await;
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &config_map("m", "color", "blue"))]);
+    let _first = Replica::start(&world, "one", &[]);
+    let _other = Replica::start(&world, "two", &[]);
+    here.until_leases(|| async {
+        owners(&here).await.values().cloned().collect::<BTreeSet<_>>().len() == 2
+    })
+    .await;
+    deploy(&here, &repo, HERE).await;
+    deploy(&there, &repo, &second).await;
+    for address in readers::api_addresses(&world, 2) {
+        let token = readers::token(&world, &address).await;
+        for name in ["near", "yonder"] {
+            let path = format!("/api/v1/applications/{name}/managed-resources");
+            let answer = readers::ask(&address, &token, &path).await;
+            let live = answer["items"][0]["liveState"].as_str().unwrap_or_default();
+            assert!(live.contains("blue"), "{address} of {name}: {answer}");
+            let path = format!("/api/v1/applications/{name}/resource-tree");
+            let answer = readers::ask(&address, &token, &path).await;
+            assert_eq!(answer["nodes"][0]["kind"], "ConfigMap", "{address} of {name}: {answer}");
+        }
+    }
 }
 
 /// The Leases of replicas.

@@ -12,6 +12,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use object::{GroupKind, ResourceKey};
 
 use crate::field_sets::WishCount;
+use crate::packing::Body;
 use crate::sighting::{Sighting, Uid};
 
 /// Where an entry is.
@@ -35,7 +36,7 @@ pub(super) struct Entry {
     pub(super) deleting: bool,
     pub(super) owners: Box<[Uid]>,
     pub(super) application: Option<Arc<str>>,
-    pub(super) body: Option<Arc<[u8]>>,
+    pub(super) body: Option<Body>,
     /// How many wishes for field sets the body fulfils.
     pub(super) wishes: WishCount,
     /// What a Pod runs.

@@ -6,6 +6,7 @@
 
 use super::*;
 use crate::field_sets::{FieldSetWish, FieldSets};
+use crate::packing::Patterns;
 
 struct Script {
     store: Store,
@@ -38,7 +39,7 @@ fn sighting(text: &str) -> Sighting {
         deleting: false,
         owners: Vec::new(),
         application: (!untracked).then(|| "web".to_owned()),
-        body: (!untracked).then(|| body.into_bytes().into()),
+        body: (!untracked).then(|| Patterns::default().pack(&config_map(), body.as_bytes())),
         wishes: 0,
         images: Box::default(),
     }

@@ -1,5 +1,7 @@
 //! What the store shows.
 
+use std::time::Duration;
+
 use cluster::{Change, Client, Cluster, Continuity, Scope, Selector, StoreOptions, WatchEvent};
 use futures::StreamExt as _;
 use object::{GroupKind, ResourceKey};
@@ -316,6 +318,30 @@ fn of_a_cluster_in_namespaced_mode_only_these_namespaces_are_seen() {
             // What is not watched is asked for by name.
             let asked = watcher.live("nobody", &[other.key("a")]);
             assert_eq!(asked.unknown.len(), 1);
+        }
+    });
+}
+
+#[test]
+fn a_cluster_is_watched_while_somebody_attends_to_it() {
+    run(async {
+        let place = Place::new("attended").await;
+        apply(&place.cluster, place.map("a", Some("attended"), "1")).await;
+        let options = StoreOptions { attended: false, lingers: Duration::ZERO, ..options() };
+        let access = access(&kubeconfig()).await;
+        let cluster = Cluster::start(&access, options).await.expect("a cluster");
+        let mut changes = cluster.changes();
+        for _ in 0..2 {
+            assert!(cluster.is_resting() && cluster.is_ready() && cluster.health().is_reached);
+            assert_eq!(cluster.object_count(), 0);
+            let attended = cluster.attended();
+            attended.ready().await;
+            let seen: Vec<_> = attended.live("attended", &[]).objects.into_keys().collect();
+            assert_eq!(seen, [place.key("a")]);
+            drop(attended);
+            while !cluster.is_resting() || cluster.object_count() > 0 {
+                changes.next().await;
+            }
         }
     });
 }

@@ -12,12 +12,14 @@ use prometheus_client::metrics::gauge::ConstGauge;
 
 use super::label_name;
 use crate::destinations::{Destinations, Registered};
+use crate::tenure::Tenure;
 
 /// See the module's comment.
 pub(super) struct ClusterInfo {
     pub(super) destinations: Arc<Destinations>,
     pub(super) settings: Arc<SettingsStore>,
     pub(super) labels: Vec<String>,
+    pub(super) tenure: Arc<Tenure>,
 }
 
 impl ClusterInfo {
@@ -66,7 +68,9 @@ impl fmt::Debug for ClusterInfo {
 
 impl Collector for ClusterInfo {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let registered = self.destinations.registered();
+        let mut registered = self.destinations.registered();
+        // Of the others their owners tell.
+        registered.retain(|it| !self.tenure.is_shared() || self.tenure.has(&it.server));
         encode_events(&registered, &mut encoder)?;
         if !self.labels.is_empty() {
             self.encode_labels(&mut encoder)?;

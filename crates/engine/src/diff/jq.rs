@@ -1,14 +1,18 @@
 //! The part of jq that points at fields: `.spec.template.spec.containers[] |
 //! select(.name == "sidecar") | .image`.
 //!
-//! `ignoreDifferences` uses jq for one thing only, `del(<path>)`. So this is no
-//! jq: it has paths, conditions, variables and the functions (`functions`) that
-//! people use to say which element they mean, and neither definitions nor loops.
+//! `ignoreDifferences` uses jq for one thing only, `del(<path>)`. So this is not
+//! all of jq: it has paths, conditions, variables, arithmetic, lists, mappings and
+//! texts that are put together, and the functions (`functions`) that people use to
+//! say which element they mean; neither definitions nor loops (`def`, `reduce`,
+//! `foreach`, `until`), and nothing that assigns.
 //! Every expression therefore ends, after steps that are counted by how much they
 //! look at; what it does not know is an error when it is read, not when it runs.
 
+mod arithmetic;
 mod functions;
 mod parse;
+mod values;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -17,6 +21,7 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde_json::{Map, Value};
 
+use arithmetic::Operator;
 use functions::Function;
 pub use parse::ParseError;
 
@@ -46,8 +51,12 @@ enum Expression {
     If(Box<Self>, Box<Self>, Box<Self>),
     /// `[…]`
     List(Box<Self>),
-    /// `{}`
-    EmptyMapping,
+    /// `{name: …, (…): …}`
+    Mapping(Vec<(Self, Self)>),
+    /// `"… \\(…) …"`
+    Text(Vec<Self>),
+    Arithmetic(Box<Self>, Operator, Box<Self>),
+    Negate(Box<Self>),
     /// `… as $name | …`
     Bind(Box<Self>, String, Box<Self>),
     Variable(String),
@@ -57,12 +66,9 @@ enum Expression {
 impl Expression {
     fn parts(&self) -> Vec<&Self> {
         match self {
-            Self::Identity
-            | Self::Descend
-            | Self::Literal(_)
-            | Self::EmptyMapping
-            | Self::Variable(_) => Vec::new(),
-            Self::Iterate(of) | Self::Optional(of) | Self::List(of) => vec![of],
+            Self::Identity | Self::Descend | Self::Literal(_) | Self::Variable(_) => Vec::new(),
+            Self::Iterate(of) | Self::Optional(of) | Self::List(of) | Self::Negate(of) => vec![of],
+            Self::Mapping(entries) => entries.iter().flat_map(|(key, it)| [key, it]).collect(),
             Self::Slice(of, from, to) => [Some(of), from.as_ref(), to.as_ref()]
                 .into_iter()
                 .flatten()
@@ -75,9 +81,10 @@ impl Expression {
             | Self::And(one, other)
             | Self::Alternative(one, other)
             | Self::Compare(one, _, other)
+            | Self::Arithmetic(one, _, other)
             | Self::Bind(one, _, other) => vec![one, other],
             Self::If(condition, then, otherwise) => vec![condition, then, otherwise],
-            Self::Call(_, arguments) => arguments.iter().collect(),
+            Self::Call(_, parts) | Self::Text(parts) => parts.iter().collect(),
         }
     }
 
@@ -170,7 +177,30 @@ impl Run {
                 Ok(vec![at.clone()])
             }
             Expression::Literal(value) => self.make(value.clone()),
-            Expression::EmptyMapping => self.make(Value::Object(Map::new())),
+            Expression::Mapping(entries) => self.mapping(entries, at),
+            Expression::Text(parts) => self.interpolate(parts, at),
+            Expression::Negate(of) => {
+                let mut results = Vec::new();
+                for found in self.evaluate(of, at)? {
+                    let negative =
+                        arithmetic::apply(Value::from(0), Operator::Subtract, &found.value)?;
+                    results.extend(self.make(negative)?);
+                }
+                Ok(results)
+            }
+            Expression::Arithmetic(left, operator, right) => {
+                let mut results = Vec::new();
+                let left = self.evaluate(left, at)?;
+                for right in self.evaluate(right, at)? {
+                    for left in &left {
+                        self.pay_for_arithmetic(&left.value, *operator, &right.value)?;
+                        let left = left.value.clone().into_owned();
+                        let answer = arithmetic::apply(left, *operator, &right.value)?;
+                        results.extend(self.make(answer)?);
+                    }
+                }
+                Ok(results)
+            }
             Expression::List(of) => {
                 let items = self.evaluate(of, at)?.into_iter().map(|it| it.value.into_owned());
                 self.make(Value::Array(items.collect()))
@@ -277,6 +307,67 @@ impl Run {
     fn make<'v>(&mut self, value: Value) -> Results<'v> {
         self.pay(weight(&value))?;
         Ok(vec![made(value)])
+    }
+
+    /// A mapping for each way to choose its keys and values.
+    fn mapping<'v>(&mut self, entries: &[(Expression, Expression)], at: &Found<'v>) -> Results<'v> {
+        let mut mappings = vec![Map::new()];
+        for (key, value) in entries {
+            let (keys, values) = (self.evaluate(key, at)?, self.evaluate(value, at)?);
+            let mut next = Vec::new();
+            for mapping in &mappings {
+                for key in &keys {
+                    let Value::String(key) = &*key.value else {
+                        return Err(wrong("make a key of", &key.value));
+                    };
+                    for value in &values {
+                        let known = mapping.values().map(weight).sum::<usize>();
+                        self.pay(1 + known + weight(&value.value))?;
+                        let mut mapping = mapping.clone();
+                        mapping.insert(key.clone(), value.value.clone().into_owned());
+                        next.push(mapping);
+                    }
+                }
+            }
+            mappings = next;
+        }
+        Ok(mappings.into_iter().map(|it| made(Value::Object(it))).collect())
+    }
+
+    /// A text for each way to choose its parts.
+    fn interpolate<'v>(&mut self, parts: &[Expression], at: &Found<'v>) -> Results<'v> {
+        let mut texts = vec![String::new()];
+        for part in parts {
+            let choices = self.evaluate(part, at)?;
+            let mut next = Vec::new();
+            for text in &texts {
+                for choice in &choices {
+                    let words = values::in_words(&choice.value);
+                    self.pay(1 + (text.len() + words.len()) / 64)?;
+                    next.push(format!("{text}{words}"));
+                }
+            }
+            texts = next;
+        }
+        Ok(texts.into_iter().map(|it| made(Value::from(it))).collect())
+    }
+
+    /// What is repeated, or taken away pair by pair, costs more than to look at.
+    fn pay_for_arithmetic(
+        &mut self,
+        left: &Value,
+        operator: Operator,
+        right: &Value,
+    ) -> Result<(), RunError> {
+        let (one, other) = (weight(left), weight(right));
+        self.pay(match (left, operator, right) {
+            (Value::String(_), Operator::Multiply, number @ Value::Number(_))
+            | (number @ Value::Number(_), Operator::Multiply, Value::String(_)) => {
+                one.saturating_mul(other).saturating_mul(arithmetic::times(number).max(1))
+            }
+            (Value::Array(_), Operator::Subtract, Value::Array(_)) => one.saturating_mul(other),
+            _ => one.saturating_add(other),
+        })
     }
 
     fn is_true(&mut self, expression: &Expression, at: &Found<'_>) -> Result<bool, RunError> {

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use libyaml_safer::{Event, EventData, Mark, Parser, ScalarStyle};
+use libyaml_safer::{Event, EventData, MappingStyle, Mark, Parser, ScalarStyle, SequenceStyle};
 use serde_json::{Map, Number, Value};
 
+use super::byte_order_marks::StandIn;
 use super::error::{Error, Problem, UnsupportedKey};
 use super::resolve::{Scalar, resolve};
 use super::{Limits, base64, tags};
@@ -30,10 +31,12 @@ pub(super) fn first_document(
     limits: Limits,
 ) -> Result<Value, Error> {
     let text = tags::readable(text.trim_start_matches('\u{feff}'));
+    let (text, stand_in) = StandIn::put_into(text);
     let text = &*text;
     let mut events = Events::of(text);
     let mut loader = Loader {
         text,
+        stand_in,
         may_escape_slashes: text.contains("\\/"),
         duplicate_keys,
         limits,
@@ -86,6 +89,7 @@ impl<'t> Events<'t> {
 
 struct Loader<'t> {
     text: &'t str,
+    stand_in: StandIn,
     /// Whether `\/` occurs at all; nearly always it does not.
     may_escape_slashes: bool,
     duplicate_keys: DuplicateKeys,
@@ -110,6 +114,8 @@ struct Container {
     anchor: Option<String>,
     /// What had been decoded before it.
     decoded_before: usize,
+    /// Written in brackets?
+    is_flow: bool,
     content: Content,
 }
 
@@ -153,15 +159,20 @@ impl Loader<'_> {
                 if self.may_escape_slashes && style == ScalarStyle::DoubleQuoted {
                     self.refuse_escaped_slash(mark, event.end_mark)?;
                 }
+                if style == ScalarStyle::Plain {
+                    self.refuse_question_mark(mark, &value)?;
+                }
                 let value = self.without_added_line_break(value, style, event.end_mark);
+                let value = self.stand_in.put_back(value);
                 self.take_scalar(mark, anchor, tag.as_deref(), value, plain_implicit)
             }
-            EventData::SequenceStart { anchor, .. } => {
-                self.enter(mark, anchor, Content::Sequence(Vec::new()), "a list")
+            EventData::SequenceStart { anchor, style, .. } => {
+                let is_flow = style == SequenceStyle::Flow;
+                self.enter(mark, anchor, is_flow, Content::Sequence(Vec::new()))
             }
-            EventData::MappingStart { anchor, .. } => {
+            EventData::MappingStart { anchor, style, .. } => {
                 let content = Content::Mapping { entries: Map::new(), next: Next::Key };
-                self.enter(mark, anchor, content, "a mapping")
+                self.enter(mark, anchor, style == MappingStyle::Flow, content)
             }
             EventData::SequenceEnd | EventData::MappingEnd => self.leave(mark),
             EventData::Alias { anchor } => self.take_alias(mark, anchor),
@@ -245,10 +256,14 @@ impl Loader<'_> {
         &mut self,
         mark: Mark,
         anchor: Option<String>,
+        is_flow: bool,
         content: Content,
-        name: &'static str,
     ) -> Result<(), Error> {
         if self.expects_key() {
+            let name = match content {
+                Content::Sequence(_) => "a list",
+                Content::Mapping { .. } => "a mapping",
+            };
             return Err(Error::at(mark, Problem::ContainerAsKey(name)));
         }
         let max_depth = self.limits.max_depth;
@@ -260,7 +275,7 @@ impl Loader<'_> {
         if let Some(anchor) = &anchor {
             self.anchors.insert(anchor.clone(), Anchored::Unfinished);
         }
-        self.open.push(Container { anchor, decoded_before, content });
+        self.open.push(Container { anchor, decoded_before, is_flow, content });
         Ok(())
     }
 
@@ -372,6 +387,21 @@ impl Loader<'_> {
             value.pop();
         }
         value
+    }
+
+    /// To goyaml a question mark ends a plain scalar in brackets, and what follows is
+    /// the key of a mapping, which cannot stand there.
+    fn refuse_question_mark(&self, mark: Mark, value: &str) -> Result<(), Error> {
+        let expected = match self.open.last() {
+            Some(Container { is_flow: true, content: Content::Sequence(_), .. }) => "']'",
+            Some(Container { is_flow: true, content: Content::Mapping { .. }, .. }) => "'}'",
+            _ => return Ok(()),
+        };
+        if !value.contains('?') {
+            return Ok(());
+        }
+        let problem = format!("did not find expected ',' or {expected}");
+        Err(Error::at(mark, Problem::Syntax(problem)))
     }
 
     /// goyaml does not know the escape `\/`, although JSON has it.

@@ -1,26 +1,38 @@
-//! Tags with commas and brackets in them, which goyaml reads and our parser does not.
+//! Tags with commas and brackets in them, and the escape `\'`, which goyaml reads and
+//! our parser does not.
 //!
 //! To goyaml `[!t, a]` is the tag `!t,` and a text; our parser takes a comma inside
 //! of a flow collection for the end of the tag, and panics. [`readable`] writes
 //! another sign for those, one that ends no tag and is in no tag that means
-//! anything. To know a tag from an exclamation mark in a text it goes through the
-//! tokens as the parser does, which is the whole of this file. Nearly no text has
+//! anything; of the escape it leaves the quote. To know a tag from an exclamation mark
+//! in a text, and one quote from another, it goes through the tokens as the parser
+//! does, which is the whole of this file. Nearly no text has
 //! anything to be gone through for.
 
 use std::borrow::Cow;
 
-/// The text with a semicolon for each comma and bracket in a tag.
+/// The text with a semicolon for each comma and bracket in a tag, and without the
+/// backslash of each `\'`.
 pub(super) fn readable(text: &str) -> Cow<'_, str> {
-    if !text.split('!').skip(1).any(|rest| rest.trim_start_matches(is_uri).starts_with(is_odd)) {
+    let has_odd_tag =
+        || text.split('!').skip(1).any(|rest| rest.trim_start_matches(is_uri).starts_with(is_odd));
+    if !text.contains("\\'") && !has_odd_tag() {
         return Cow::Borrowed(text);
     }
     let mut walk = Walk::over(text);
     while walk.token().is_some() {}
-    if walk.odd.is_empty() {
+    if walk.odd.is_empty() && walk.backslashes.is_empty() {
         return Cow::Borrowed(text);
     }
     let mut bytes = text.as_bytes().to_vec();
     walk.odd.iter().for_each(|at| bytes[*at] = b';');
+    let mut superfluous = walk.backslashes.iter().peekable();
+    let mut at = 0;
+    bytes.retain(|_| {
+        let is_superfluous = superfluous.next_if(|it| **it == at).is_some();
+        at += 1;
+        !is_superfluous
+    });
     String::from_utf8(bytes).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
@@ -52,6 +64,8 @@ struct Walk<'t> {
     allows_key: bool,
     /// Where the commas and brackets in tags are.
     odd: Vec<usize>,
+    /// Where the backslashes before single quotes in double quotes are.
+    backslashes: Vec<usize>,
     #[cfg(test)]
     tags: Vec<usize>,
 }
@@ -82,6 +96,7 @@ impl<'t> Walk<'t> {
             key: None,
             allows_key: true,
             odd: Vec::new(),
+            backslashes: Vec::new(),
             #[cfg(test)]
             tags: Vec::new(),
         }
@@ -271,7 +286,10 @@ impl<'t> Walk<'t> {
                     self.skip(1);
                     self.skip_break();
                 }
-                '\\' if quote == '"' => self.skip(2),
+                '\\' if quote == '"' => {
+                    self.backslashes.extend((self.peek(1) == Some('\'')).then_some(self.at));
+                    self.skip(2);
+                }
                 it if it == quote => break,
                 it if is_break(it) => self.skip_break(),
                 _ => self.skip(1),
@@ -471,6 +489,15 @@ mod tests {
         check("- !a,b c", "- !a;b c");
         check("a: [b, [!t,\n!u, c]]\n", "a: [b, [!t;\n!u; c]]\n");
         check("[!<x>, a]", "[!<x>; a]");
+    }
+
+    #[test]
+    fn a_single_quote_may_be_escaped_in_double_quotes() {
+        check(r#"a: "it\'s \\\' '\"\'""#, r#"a: "it's \\' '\"'""#);
+        check(r#"{"\'": [!t, "\'"]}"#, r#"{"'": [!t; "'"]}"#);
+        for text in [r"a: it\'s", r"a: 'it\'", "a: |\n  \"\\'\"\n", r#"# "\'""#] {
+            check(text, text);
+        }
     }
 
     #[test]

@@ -4,8 +4,10 @@
 //! carries one out: on a copy of the object, which the caller then patches, or
 //! as new objects to create. Each kind is one arm in each of the two.
 
+mod cnpg;
 mod creation;
 mod numa;
+mod rollout;
 
 use std::collections::BTreeMap;
 
@@ -32,6 +34,9 @@ pub enum ActionError {
     /// A parameter should be a number of things.
     #[error("invalid number: {0} (must be >= 0)")]
     NotACount(String),
+    /// Nobody said how many.
+    #[error("replicas parameter is required")]
+    NoReplicas,
     /// No instance can take over.
     #[error("Could not find a healthy instance matching the criteria: {0}")]
     NoSuchInstance(String),
@@ -41,46 +46,59 @@ pub enum ActionError {
 #[must_use]
 pub fn offers(object: &Object) -> Vec<ActionOffer> {
     let kind = object.group_kind();
-    let is = |path: &[&str]| object.at(path) == Some(&Value::Bool(true));
+    let is = |path: &[&str]| says_yes(object, path);
     match (kind.group.as_str(), kind.kind.as_str()) {
-        ("apps", "DaemonSet") => vec![offer("restart")],
-        ("apps", "StatefulSet") => vec![offer("restart"), scale(object)],
+        ("apps", "DaemonSet") => vec![restart()],
+        ("apps", "StatefulSet") => vec![restart(), scale()],
         ("apps", "Deployment") => {
             let paused = is(&["spec", "paused"]);
             vec![
-                offer("restart"),
-                offer("pause").unless(!paused),
-                offer("resume").unless(paused),
-                scale(object),
+                restart(),
+                offer("pause").with_icon(PAUSE_CIRCLE).unless(!paused),
+                offer("resume").with_icon(PLAY_CIRCLE).unless(paused),
+                scale(),
             ]
         }
-        ("argoproj.io", "Application") => vec![offer("toggle-auto-sync")],
+        ("argoproj.io", "Application") => {
+            let word = if auto_syncs(object) { "Disable Auto-Sync" } else { "Enable Auto-Sync" };
+            vec![offer("toggle-auto-sync").titled(word)]
+        }
         ("argoproj.io", "AnalysisRun") => {
             let over = object.text(&["status", "phase"]).is_some_and(is_final_phase);
             vec![offer("terminate").unless(!over && !is(&["spec", "terminate"]))]
         }
-        ("argoproj.io", "CronWorkflow" | "WorkflowTemplate") => vec![offer("create-workflow")],
-        ("argoproj.io", "Rollout") => rollout_offers(object),
+        ("argoproj.io", "CronWorkflow" | "WorkflowTemplate") => {
+            vec![offer("create-workflow").titled("Create Workflow").with_icon(PLUS)]
+        }
+        ("argoproj.io", "Rollout") => rollout::offers(object),
         ("batch", "CronJob") => {
-            let create = offer("create-job").titled("Create Job").with_icon("fa fa-fw fa-plus");
+            let create = offer("create-job").titled("Create Job").with_icon(PLUS);
             vec![create, suspend_or_resume(is(&["spec", "suspend"]))]
         }
         ("batch", "Job") if job_is_over(object) => vec![],
-        ("batch", "Job") => vec![
-            suspend_or_resume(is(&["spec", "suspend"])),
-            offer("terminate").with_icon("fa fa-fw fa-stop"),
-        ],
+        ("batch", "Job") => {
+            let mut offers = vec![suspend_or_resume(is(&["spec", "suspend"]))];
+            if object.at(&["status"]).is_some_and(|it| !it.is_null()) {
+                offers.push(offer("terminate").with_icon("fa fa-fw fa-stop"));
+            }
+            offers
+        }
         ("core.strimzi.io", "StrimziPodSet") => {
             let rolling = object.annotation(STRIMZI_ROLLING_UPDATE) == Some("true");
             vec![offer("rolling-update").unless(!rolling)]
         }
-        ("external-secrets.io", "ExternalSecret") => vec![offer("refresh")],
-        ("external-secrets.io", "PushSecret") => vec![offer("push")],
+        ("external-secrets.io", "ExternalSecret") => {
+            let follows = object.text(&["spec", "refreshPolicy"]) == Some("OnChange");
+            vec![offer("refresh").unless(follows || !never_refreshes(object))]
+        }
+        ("external-secrets.io", "PushSecret") => {
+            vec![offer("push").unless(!never_refreshes(object))]
+        }
         ("notification.toolkit.fluxcd.io", "Alert" | "Provider") => {
             let suspended = is(&["spec", "suspend"]);
             vec![offer("suspend").unless(!suspended), offer("resume").unless(suspended)]
         }
-        (group, _) if is_flux(group) => {
+        (group, kind) if is_flux(group, kind) => {
             let suspended = is(&["spec", "suspend"]);
             vec![
                 offer("reconcile").unless(!suspended),
@@ -90,7 +108,8 @@ pub fn offers(object: &Object) -> Vec<ActionOffer> {
         }
         ("k8s.mariadb.com", "MariaDB") => {
             let suspended = is(&["spec", "suspend"]);
-            vec![offer("suspend").unless(!suspended), offer("resume").unless(suspended)]
+            let word = if suspended { "Resume" } else { "Suspend" };
+            vec![suspend_or_resume(suspended).titled(word)]
         }
         ("keda.sh", "ScaledJob" | "ScaledObject") => keda_offers(object),
         ("numaflow.numaproj.io", "InterStepBufferService") => vec![numa::force_promote(object)],
@@ -98,16 +117,7 @@ pub fn offers(object: &Object) -> Vec<ActionOffer> {
         ("numaplane.numaproj.io", "MonoVertexRollout" | "PipelineRollout") => {
             numa::numaplane_offers(object)
         }
-        ("postgresql.cnpg.io", "Cluster") => {
-            let stopped = object.annotation(CNPG_RECONCILIATION) == Some("disabled");
-            vec![
-                offer("restart"),
-                offer("reload"),
-                offer("promote").asking("instance", "any"),
-                offer("suspend").unless(!stopped),
-                offer("resume").unless(stopped),
-            ]
-        }
+        ("postgresql.cnpg.io", "Cluster") => cnpg::offers(object),
         ("promoter.argoproj.io", "PullRequest") => {
             let open = object.text(&["spec", "state"]) == Some("open");
             let merge = offer("merge").titled("Merge PR").with_icon("fa fa-fw fa-code-merge");
@@ -154,18 +164,18 @@ pub fn run(
             set(fields, &path, time());
         }
         ("apps", "Deployment", "pause") => set(fields, &["spec", "paused"], json!(true)),
-        ("apps", "Deployment", "resume") => set(fields, &["spec", "paused"], json!(false)),
+        ("apps", "Deployment", "resume") => unset(fields, &["spec", "paused"]),
         ("apps", "Deployment" | "StatefulSet", "scale") => {
             let wanted = parameters.get("replicas").map_or("", String::as_str);
-            let replicas: i64 =
-                wanted.parse().map_err(|_| ActionError::NotANumber(wanted.to_owned()))?;
-            set(fields, &["spec", "replicas"], json!(replicas));
+            let replicas =
+                as_number(wanted).ok_or_else(|| ActionError::NotANumber(wanted.to_owned()))?;
+            set(fields, &["spec", "replicas"], replicas);
         }
         ("argoproj.io", "Application", "toggle-auto-sync") => toggle_auto_sync(fields),
         ("argoproj.io", "AnalysisRun", "terminate") => {
             set(fields, &["spec", "terminate"], json!(true));
         }
-        ("argoproj.io", "Rollout", _) => run_on_rollout(fields, action, now)?,
+        ("argoproj.io", "Rollout", _) => rollout::run(fields, action, now)?,
         ("batch", "Job", "terminate") => terminate_job(fields, now),
         ("core.strimzi.io", "StrimziPodSet", "rolling-update") => {
             fields.set_annotation(STRIMZI_ROLLING_UPDATE, "true");
@@ -178,17 +188,21 @@ pub fn run(
             fields.set_annotation(KEDA_PAUSED, "true");
         }
         ("keda.sh", "ScaledObject", "paused-replicas") => {
-            let wanted = parameters.get("replicas").map_or("", String::as_str);
-            let count: u32 =
-                wanted.parse().map_err(|_| ActionError::NotACount(wanted.to_owned()))?;
+            let wanted = parameters.get("replicas").ok_or(ActionError::NoReplicas)?;
+            let count = as_number(wanted).filter(|it| it.as_f64().is_some_and(|it| it >= 0.0));
+            let count = count.ok_or_else(|| ActionError::NotACount(wanted.to_owned()))?;
             fields.set_annotation(KEDA_PAUSED_REPLICAS, &count.to_string());
         }
-        ("keda.sh", "ScaledJob" | "ScaledObject", "resume") => {
-            remove_annotations(fields, &[KEDA_PAUSED, KEDA_PAUSED_REPLICAS]);
+        ("keda.sh", "ScaledJob", "resume") => {
+            unset(fields, &["metadata", "annotations", KEDA_PAUSED]);
+        }
+        ("keda.sh", "ScaledObject", "resume") => {
+            unset(fields, &["metadata", "annotations", KEDA_PAUSED]);
+            unset(fields, &["metadata", "annotations", KEDA_PAUSED_REPLICAS]);
         }
         ("numaflow.numaproj.io", _, _) => numa::run_on_numaflow(fields, action)?,
         ("numaplane.numaproj.io", _, _) => numa::run_on_numaplane(fields, action)?,
-        ("postgresql.cnpg.io", "Cluster", _) => run_on_cnpg(fields, action, parameters, now)?,
+        ("postgresql.cnpg.io", "Cluster", _) => cnpg::run(fields, action, parameters, now)?,
         ("promoter.argoproj.io", "PullRequest", "merge") => {
             set(fields, &["spec", "state"], json!("merged"));
         }
@@ -198,19 +212,21 @@ pub fn run(
         ("psmdb.percona.com", "PerconaServerMongoDB", "unpause") => {
             set(fields, &["spec", "pause"], json!(false));
         }
-        (group, _, "reconcile") if is_flux(group) => {
+        (group, kind, "reconcile")
+            if is_flux(group, kind) && !matches!(kind, "Alert" | "Provider") =>
+        {
             let time = rfc3339(now);
             let time = time.trim_end_matches('Z');
             fields.set_annotation(FLUX_REQUESTED_AT, &format!("By Argo CD at: {time}"));
         }
-        ("batch", "CronJob" | "Job", "suspend") | ("k8s.mariadb.com", "MariaDB", "suspend") => {
+        (group, kind, "suspend") if can_be_suspended(group, kind) => {
             set(fields, &["spec", "suspend"], json!(true));
         }
-        ("batch", "CronJob" | "Job", "resume") | ("k8s.mariadb.com", "MariaDB", "resume") => {
-            set(fields, &["spec", "suspend"], json!(false));
+        (group, kind, "resume") if can_be_suspended(group, kind) => {
+            if says_yes(fields, &["spec", "suspend"]) {
+                set(fields, &["spec", "suspend"], json!(false));
+            }
         }
-        (group, _, "suspend") if is_flux(group) => set(fields, &["spec", "suspend"], json!(true)),
-        (group, _, "resume") if is_flux(group) => set(fields, &["spec", "suspend"], json!(false)),
         _ => return Err(no_such_action(object, action)),
     }
     Ok(vec![Impact { operation: Operation::Patch, object: changed }])
@@ -220,10 +236,10 @@ const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 const STRIMZI_ROLLING_UPDATE: &str = "strimzi.io/manual-rolling-update";
 const KEDA_PAUSED: &str = "autoscaling.keda.sh/paused";
 const KEDA_PAUSED_REPLICAS: &str = "autoscaling.keda.sh/paused-replicas";
-const CNPG_RECONCILIATION: &str = "cnpg.io/reconciliationLoop";
 const FLUX_REQUESTED_AT: &str = "reconcile.fluxcd.io/requestedAt";
 const PAUSE_CIRCLE: &str = "fa fa-fw fa-pause-circle";
 const PLAY_CIRCLE: &str = "fa fa-fw fa-play-circle";
+const PLUS: &str = "fa fa-fw fa-plus";
 
 fn offer(name: &str) -> ActionOffer {
     ActionOffer { name: name.to_owned(), ..ActionOffer::default() }
@@ -248,9 +264,12 @@ impl ActionOffer {
     }
 }
 
-fn scale(object: &Object) -> ActionOffer {
-    let replicas = object.integer(&["spec", "replicas"]).unwrap_or(1);
-    offer("scale").asking("replicas", &replicas.to_string())
+fn restart() -> ActionOffer {
+    offer("restart").with_icon("fa fa-fw fa-redo")
+}
+
+fn scale() -> ActionOffer {
+    offer("scale").with_icon("fa fa-fw fa-plus-circle").asking("replicas", "")
 }
 
 fn suspend_or_resume(suspended: bool) -> ActionOffer {
@@ -261,8 +280,56 @@ fn suspend_or_resume(suspended: bool) -> ActionOffer {
     }
 }
 
-fn is_flux(group: &str) -> bool {
-    group.ends_with(".toolkit.fluxcd.io")
+fn is_flux(group: &str, kind: &str) -> bool {
+    matches!(
+        (group.strip_suffix(".toolkit.fluxcd.io"), kind),
+        (Some("helm"), "HelmRelease")
+            | (Some("image"), "ImageRepository" | "ImageUpdateAutomation")
+            | (Some("kustomize"), "Kustomization")
+            | (Some("notification"), "Alert" | "Provider" | "Receiver")
+            | (
+                Some("source"),
+                "Bucket" | "GitRepository" | "HelmChart" | "HelmRepository" | "OCIRepository"
+            )
+    )
+}
+
+fn can_be_suspended(group: &str, kind: &str) -> bool {
+    is_flux(group, kind)
+        || matches!((group, kind), ("batch", "CronJob" | "Job") | ("k8s.mariadb.com", "MariaDB"))
+}
+
+/// Is there something at `path` that is not a no?
+fn says_yes(object: &Object, path: &[&str]) -> bool {
+    !matches!(object.at(path), None | Some(Value::Null | Value::Bool(false)))
+}
+
+/// A number as users write it for a script: whole or not, with an exponent, in hexadecimal.
+fn as_number(text: &str) -> Option<Value> {
+    let text = text.trim();
+    let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    if let Some(digits) = hexadecimal {
+        return i64::from_str_radix(digits, 16).ok().map(Value::from);
+    }
+    if let Ok(whole) = text.parse::<i64>() {
+        return Some(Value::from(whole));
+    }
+    let number = text.parse::<f64>().ok().filter(|it| it.is_finite())?;
+    #[expect(clippy::cast_possible_truncation, reason = "only where nothing is lost by it")]
+    let whole = number as i64;
+    let is_whole = number.fract() == 0.0 && number.abs() < 1e15;
+    Some(if is_whole { Value::from(whole) } else { Value::from(number) })
+}
+
+/// Does a secret say that it is read once and never again?
+fn never_refreshes(secret: &Object) -> bool {
+    let interval = match secret.at(&["spec", "refreshInterval"]) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Number(number)) => number.to_string(),
+        _ => return false,
+    };
+    let unit = interval.strip_prefix('0');
+    unit.is_some_and(|unit| matches!(unit, "" | "ns" | "us" | "µs" | "ms" | "s" | "m" | "h"))
 }
 
 fn is_final_phase(phase: &str) -> bool {
@@ -303,26 +370,17 @@ fn unset(object: &mut Object, path: &[&str]) {
     fields.remove(*last);
 }
 
-fn remove_annotations(object: &mut Object, names: &[&str]) {
-    for name in names {
-        unset(object, &["metadata", "annotations", name]);
-    }
-    if object.at(&["metadata", "annotations"]) == Some(&json!({})) {
-        unset(object, &["metadata", "annotations"]);
-    }
-}
-
 fn job_is_over(object: &Object) -> bool {
     object.list(&["status", "conditions"]).iter().any(|condition| {
         let kind = condition.get("type").and_then(Value::as_str);
-        matches!(kind, Some("Complete" | "Failed" | "FailureTarget"))
+        matches!(kind, Some("Complete" | "Failed" | "FailureTarget" | "SuccessCriteriaMet"))
             && condition.get("status").and_then(Value::as_str) == Some("True")
     })
 }
 
 /// The Job controller ends a job that has this condition.
 fn terminate_job(job: &mut Object, now: i64) {
-    if job_is_over(job) {
+    if job_is_over(job) || job.at(&["status"]).is_none_or(Value::is_null) {
         return;
     }
     let mut conditions = job.list(&["status", "conditions"]).to_vec();
@@ -336,107 +394,30 @@ fn terminate_job(job: &mut Object, now: i64) {
     set(job, &["status", "conditions"], Value::Array(conditions));
 }
 
-fn toggle_auto_sync(application: &mut Object) {
+fn auto_syncs(application: &Object) -> bool {
     let automated = application.at(&["spec", "syncPolicy", "automated"]);
-    let on = automated.is_some_and(|automated| {
+    automated.is_some_and(|automated| {
         !automated.is_null() && automated.get("enabled") != Some(&Value::Bool(false))
-    });
+    })
+}
+
+fn toggle_auto_sync(application: &mut Object) {
+    let on = auto_syncs(application);
     set(application, &["spec", "syncPolicy", "automated", "enabled"], json!(!on));
-}
-
-fn rollout_offers(rollout: &Object) -> Vec<ActionOffer> {
-    let is = |path: &[&str]| rollout.at(path) == Some(&Value::Bool(true));
-    let by_user = is(&["spec", "paused"]);
-    let paused = by_user || !rollout.list(&["status", "pauseConditions"]).is_empty();
-    let aborted = is(&["status", "abort"]);
-    let current = rollout.text(&["status", "currentPodHash"]);
-    let stable = rollout.text(&["status", "stableRS"]);
-    let rolling = current.is_some() && current != stable;
-    let steps = rollout.list(&["spec", "strategy", "canary", "steps"]).len();
-    let step = rollout.integer(&["status", "currentStepIndex"]).unwrap_or(0);
-    let has_step = usize::try_from(step).is_ok_and(|step| step < steps);
-    vec![
-        offer("restart").with_icon("fa fa-fw fa-redo"),
-        offer("resume").with_icon(PLAY_CIRCLE).unless(paused),
-        offer("abort").with_icon("fa fa-fw fa-times-circle").unless(rolling && !aborted),
-        offer("retry").with_icon("fa fa-fw fa-undo").unless(aborted),
-        offer("promote-full").with_icon("fa fa-fw fa-forward").unless(rolling && !aborted),
-        offer("skip-current-step").with_icon("fa fa-fw fa-step-forward").unless(has_step),
-        offer("pause").with_icon(PAUSE_CIRCLE).unless(!by_user),
-    ]
-}
-
-fn run_on_rollout(rollout: &mut Object, action: &str, now: i64) -> Result<(), ActionError> {
-    match action {
-        "restart" => set(rollout, &["spec", "restartAt"], json!(rfc3339(now))),
-        "pause" => set(rollout, &["spec", "paused"], json!(true)),
-        "abort" => set(rollout, &["status", "abort"], json!(true)),
-        "retry" => set(rollout, &["status", "abort"], json!(false)),
-        "promote-full" => set(rollout, &["status", "promoteFull"], json!(true)),
-        "resume" => {
-            unset(rollout, &["status", "pauseConditions"]);
-            if rollout.at(&["spec", "paused"]).is_some() {
-                set(rollout, &["spec", "paused"], json!(false));
-            }
-        }
-        "skip-current-step" => {
-            let steps = rollout.list(&["spec", "strategy", "canary", "steps"]).len();
-            let step = rollout.integer(&["status", "currentStepIndex"]).unwrap_or(0);
-            let last = i64::try_from(steps).unwrap_or(i64::MAX);
-            set(rollout, &["status", "currentStepIndex"], json!((step + 1).min(last)));
-        }
-        _ => return Err(no_such_action(rollout, action)),
-    }
-    Ok(())
 }
 
 fn keda_offers(object: &Object) -> Vec<ActionOffer> {
     let paused = object.annotation(KEDA_PAUSED) == Some("true");
-    let at_replicas = object.annotation(KEDA_PAUSED_REPLICAS).is_some();
-    let mut offers = vec![offer("pause").with_icon(PAUSE_CIRCLE).unless(!paused && !at_replicas)];
-    if object.kind() == "ScaledObject" {
-        let offer = offer("paused-replicas").with_icon(PAUSE_CIRCLE).asking("replicas", "0");
-        offers.push(offer.unless(!paused));
+    let is_job = object.kind() == "ScaledJob";
+    let at_replicas = object.annotation(KEDA_PAUSED_REPLICAS).filter(|_| !is_job);
+    let rests = paused || at_replicas.is_some();
+    let mut offers = vec![offer("pause").with_icon(PAUSE_CIRCLE).unless(!rests)];
+    if !is_job {
+        let offer = offer("paused-replicas").with_icon(PAUSE_CIRCLE);
+        offers.push(offer.asking("replicas", "0").unless(!paused));
     }
-    offers.push(offer("resume").with_icon(PLAY_CIRCLE).unless(paused || at_replicas));
+    offers.push(offer("resume").with_icon(PLAY_CIRCLE).unless(rests));
     offers
-}
-
-fn run_on_cnpg(
-    cluster: &mut Object,
-    action: &str,
-    parameters: &BTreeMap<String, String>,
-    now: i64,
-) -> Result<(), ActionError> {
-    match action {
-        "restart" => cluster.set_annotation(RESTARTED_AT, &rfc3339(now)),
-        "reload" => cluster.set_annotation("cnpg.io/reloadedAt", &rfc3339(now)),
-        "suspend" => cluster.set_annotation(CNPG_RECONCILIATION, "disabled"),
-        "resume" => remove_annotations(cluster, &[CNPG_RECONCILIATION]),
-        "promote" => {
-            let wanted = parameters.get("instance").map_or("any", String::as_str);
-            let instance = replica_to_promote(cluster, wanted)
-                .ok_or_else(|| ActionError::NoSuchInstance(wanted.to_owned()))?;
-            let reason = format!("Switching over to {instance}");
-            set(cluster, &["status", "targetPrimary"], json!(instance));
-            set(cluster, &["status", "targetPrimaryTimestamp"], json!(rfc3339(now)));
-            set(cluster, &["status", "phase"], json!("Switchover in progress"));
-            set(cluster, &["status", "phaseReason"], json!(reason));
-        }
-        _ => return Err(no_such_action(cluster, action)),
-    }
-    Ok(())
-}
-
-/// A healthy instance that is not the primary: any, by name, or by number.
-fn replica_to_promote(cluster: &Object, wanted: &str) -> Option<String> {
-    let primary = cluster.text(&["status", "currentPrimary"]);
-    let numbered = format!("{}-{wanted}", cluster.name());
-    let healthy = cluster.list(&["status", "instancesStatus", "healthy"]);
-    let mut replicas =
-        healthy.iter().filter_map(Value::as_str).filter(|name| Some(*name) != primary);
-    let found = replicas.find(|name| wanted == "any" || *name == wanted || *name == numbered);
-    found.map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -10,21 +10,35 @@
 //!
 //! A block names kinds as group/kind, where `*` may stand for a kind and
 //! `*.example.com` for every group below; a kind named exactly goes before one
-//! that is meant by a star. A line is a test, a colon and a verdict.
+//! that is meant by a star. A line is a test, a colon and a verdict. A block
+//! without a line that holds has no opinion.
 //!
 //! Tests, joined by ` & `, each negated by a leading `!`:
-//! - `Type=Status` or `Type=Status/Reason`: there is such an entry in
-//!   `status.conditions` (alternatives separated by `|`, `*` for any, `+` for
-//!   any that is not empty)
-//! - `.path`: it is there and not empty; `.path=a|b`, `.path!=a`: its text
-//! - `.path<.path`, also `<=`: both are numbers and the first is smaller
-//! - `stale`: the status was written for another generation; `conditions-stale`:
-//!   one of its conditions was
+//! - `Type=Status`, `Type=Status/Reason` or `Type=Status/Reason/Message`: there
+//!   is such an entry in `status.conditions` (alternatives separated by `|`, `*`
+//!   for any, `+` for any that is not empty, `!` before them for any other)
+//! - `.path`: it is there and not empty; `.path?`: it is there; `.path=a|b`,
+//!   `.path!=a`: its text. A name with dots stands in brackets: `.labels.[a.b/c]`
+//! - `.path<.path`, also `<=`: both are numbers and the first is smaller;
+//!   `.path>1`: it is a number above; `.path==.path`: both are the same, also
+//!   where both are missing
+//! - `stale`: the status says that it was written for another generation;
+//!   `unobserved`: it does not say that it was written for this one
+//! - `outdated`: the condition says that it was written for another generation
 //! - `else`: always
 //!
 //! A verdict is a status and a message, in which `{message}` and `{reason}` are
-//! those of the last condition that the tests found, `{.path}` is a value and
-//! `{kind}` the kind. `code name` instead of lines hands the kind to a function.
+//! those of the last condition that the tests found, `{.path}` is a value (the
+//! elements of a list with commas between them) and `{kind}` the kind; in
+//! `{message|reason|a text}` the first that is there.
+//!
+//! Each line looks through all conditions. Lines that begin with `- ` are
+//! asked together: the first condition in the order of the object for which one
+//! of them holds decides. Lines that begin with `~ ` begin with the last condition.
+//!
+//! `code name` instead of lines hands the kind to a function.
+
+mod read;
 
 use std::collections::BTreeMap;
 
@@ -52,12 +66,30 @@ enum GroupPattern {
 
 #[derive(Debug)]
 pub(super) enum Block {
-    Lines(Vec<Line>),
+    Groups(Vec<Group>),
     Code(special::Judge),
 }
 
+/// Lines that are asked together.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct Group {
+    walk: Walk,
+    lines: Vec<Line>,
+}
+
+/// In which order the conditions of an object are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Walk {
+    /// Each line looks through all of them.
+    ByLine,
+    /// Each condition is held against all lines, the first one first.
+    FromFirst,
+    /// Each condition is held against all lines, the last one first.
+    FromLast,
+}
+
+#[derive(Debug)]
+struct Line {
     tests: Vec<Test>,
     status: Status,
     message: Vec<Piece>,
@@ -69,21 +101,50 @@ struct Test {
     question: Question,
 }
 
+type Path = Vec<String>;
+
 #[derive(Debug)]
 enum Question {
     Always,
     Stale,
-    ConditionsStale,
-    Exists(Vec<String>),
-    Equals(Vec<String>, Vec<String>),
-    Smaller { left: Vec<String>, right: Vec<String>, or_equal: bool },
-    Condition { kind: String, statuses: Vec<String>, reasons: Vec<String> },
+    Unobserved,
+    Outdated,
+    NotEmpty(Path),
+    Exists(Path),
+    Equals(Path, Vec<String>),
+    Same(Path, Path),
+    Smaller { left: Path, right: Path, or_equal: bool },
+    Above(Path, f64),
+    Condition(ConditionPattern),
+}
+
+/// What an entry of `status.conditions` must look like.
+#[derive(Debug)]
+struct ConditionPattern {
+    kinds: Words,
+    statuses: Words,
+    reasons: Words,
+    messages: Words,
+}
+
+/// Texts that are meant, or all others.
+#[derive(Debug)]
+struct Words {
+    others: bool,
+    words: Vec<String>,
 }
 
 #[derive(Debug)]
 enum Piece {
     Text(String),
-    Path(Vec<String>),
+    /// The first of these that is there.
+    FirstOf(Vec<Source>),
+}
+
+#[derive(Debug)]
+enum Source {
+    Literal(String),
+    Path(Path),
     Kind,
     OfCondition(&'static str),
 }
@@ -97,21 +158,6 @@ pub(super) struct BadRule {
 }
 
 impl RuleBook {
-    pub(super) fn parse(text: &str) -> Result<Self, BadRule> {
-        let mut book = Self { exact: BTreeMap::new(), patterns: Vec::new(), blocks: Vec::new() };
-        for (number, line) in text.lines().enumerate() {
-            if line.trim().is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let read = match line.strip_prefix("  ") {
-                Some(rule) => book.read_rule(rule),
-                None => book.read_kinds(line),
-            };
-            read.ok_or_else(|| BadRule { line: number + 1, text: line.to_owned() })?;
-        }
-        Ok(book)
-    }
-
     /// The block of a kind: one that names it, else the first that means it.
     pub(super) fn find(&self, group: &str, kind: &str) -> Option<&Block> {
         let exact = self.exact.get(group).and_then(|kinds| kinds.get(kind));
@@ -127,178 +173,91 @@ impl RuleBook {
         };
         exact.or_else(meant).and_then(|index| self.blocks.get(*index))
     }
-
-    fn read_kinds(&mut self, line: &str) -> Option<()> {
-        let index = self.blocks.len();
-        for name in line.split_whitespace() {
-            let (group, kind) = name.split_once('/')?;
-            if let Some(suffix) = group.strip_prefix('*') {
-                let pattern = GroupPattern::Below(suffix.to_owned());
-                self.patterns.push((pattern, kind.to_owned(), index));
-            } else if kind == "*" {
-                let pattern = GroupPattern::Exact(group.to_owned());
-                self.patterns.push((pattern, kind.to_owned(), index));
-            } else {
-                let kinds = self.exact.entry(group.to_owned()).or_default();
-                kinds.insert(kind.to_owned(), index);
-            }
-        }
-        self.blocks.push(Block::Lines(Vec::new()));
-        Some(())
-    }
-
-    fn read_rule(&mut self, rule: &str) -> Option<()> {
-        let block = self.blocks.last_mut()?;
-        if let Some(name) = rule.strip_prefix("code ") {
-            *block = Block::Code(special::named(name)?);
-            return Some(());
-        }
-        let Block::Lines(lines) = block else { return None };
-        let (tests, verdict) =
-            rule.split_once(": ").or_else(|| Some((rule.strip_suffix(':')?, "")))?;
-        let (status, message) = verdict.split_once(' ').unwrap_or((verdict, ""));
-        lines.push(Line {
-            tests: tests.split(" & ").map(read_test).collect::<Option<_>>()?,
-            status: Status::parse(status)?,
-            message: read_message(message)?,
-        });
-        Some(())
-    }
-}
-
-fn read_test(text: &str) -> Option<Test> {
-    let (negated, text) = match text.strip_prefix('!') {
-        Some(text) => (true, text),
-        None => (false, text),
-    };
-    let question = match text {
-        "else" => Question::Always,
-        "stale" => Question::Stale,
-        "conditions-stale" => Question::ConditionsStale,
-        _ if text.starts_with('.') => return read_path_test(text, negated),
-        _ => {
-            let (kind, rest) = text.split_once('=')?;
-            let (statuses, reasons) = rest.split_once('/').unwrap_or((rest, "*"));
-            Question::Condition {
-                kind: kind.to_owned(),
-                statuses: alternatives(statuses),
-                reasons: alternatives(reasons),
-            }
-        }
-    };
-    Some(Test { negated, question })
-}
-
-fn read_path_test(text: &str, negated: bool) -> Option<Test> {
-    if let Some((left, right)) = text.split_once("!=") {
-        let question = Question::Equals(path(left)?, alternatives(right));
-        return Some(Test { negated: !negated, question });
-    }
-    for (operator, or_equal) in [("<=", true), ("<", false)] {
-        if let Some((left, right)) = text.split_once(operator) {
-            let (left, right) = (path(left)?, path(right)?);
-            return Some(Test { negated, question: Question::Smaller { left, right, or_equal } });
-        }
-    }
-    let question = match text.split_once('=') {
-        Some((left, right)) => Question::Equals(path(left)?, alternatives(right)),
-        None => Question::Exists(path(text)?),
-    };
-    Some(Test { negated, question })
-}
-
-fn alternatives(text: &str) -> Vec<String> {
-    text.split('|').map(str::to_owned).collect()
-}
-
-fn path(text: &str) -> Option<Vec<String>> {
-    Some(text.strip_prefix('.')?.split('.').map(str::to_owned).collect())
-}
-
-fn read_message(text: &str) -> Option<Vec<Piece>> {
-    let mut pieces = Vec::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('{') {
-        let (name, after) = after.split_once('}')?;
-        pieces.push(Piece::Text(before.to_owned()));
-        pieces.push(match name {
-            "message" => Piece::OfCondition("message"),
-            "reason" => Piece::OfCondition("reason"),
-            "kind" => Piece::Kind,
-            _ => Piece::Path(path(name)?),
-        });
-        rest = after;
-    }
-    pieces.push(Piece::Text(rest.to_owned()));
-    Some(pieces)
 }
 
 impl Block {
     pub(super) fn judge(&self, object: &Object) -> Option<Health> {
         match self {
             Self::Code(judge) => judge(object),
-            Self::Lines(lines) => lines.iter().find_map(|line| line.judge(object)),
+            Self::Groups(groups) => groups.iter().find_map(|group| group.judge(object)),
+        }
+    }
+}
+
+impl Group {
+    fn judge(&self, object: &Object) -> Option<Health> {
+        let conditions = object.list(&["status", "conditions"]);
+        let of_one = |condition: &Value| {
+            let condition = std::slice::from_ref(condition);
+            self.lines.iter().find_map(|line| line.judge(object, condition))
+        };
+        match self.walk {
+            Walk::ByLine => self.lines.iter().find_map(|line| line.judge(object, conditions)),
+            Walk::FromFirst => conditions.iter().find_map(of_one),
+            Walk::FromLast => conditions.iter().rev().find_map(of_one),
         }
     }
 }
 
 impl Line {
-    fn judge(&self, object: &Object) -> Option<Health> {
+    fn judge(&self, object: &Object, conditions: &[Value]) -> Option<Health> {
         let mut condition = None;
         for test in &self.tests {
-            let holds = test.question.holds(object, &mut condition);
+            let holds = test.question.holds(object, conditions, &mut condition);
             if holds == test.negated {
                 return None;
             }
         }
-        let message = self.message.iter().map(|piece| match piece {
-            Piece::Text(text) => text.clone(),
-            Piece::Kind => object.kind().to_owned(),
-            Piece::Path(path) => at(object, path).map(text_of).unwrap_or_default(),
-            Piece::OfCondition(field) => {
-                condition.and_then(|it| it.get(field)).map(text_of).unwrap_or_default()
-            }
-        });
+        let message = self.message.iter().map(|piece| piece.render(object, condition));
         Some(Health { status: self.status, message: message.collect() })
     }
 }
 
+impl Piece {
+    fn render(&self, object: &Object, condition: Option<&Value>) -> String {
+        let sources = match self {
+            Self::Text(text) => return text.clone(),
+            Self::FirstOf(sources) => sources,
+        };
+        let found = sources.iter().find_map(|source| match source {
+            Source::Literal(text) => Some(text.clone()),
+            Source::Kind => Some(object.kind().to_owned()),
+            Source::Path(path) => at(object, path).map(text_of),
+            Source::OfCondition(field) => {
+                condition?.get(field).filter(|it| !it.is_null()).map(text_of)
+            }
+        });
+        found.unwrap_or_default()
+    }
+}
+
 impl Question {
-    fn holds<'o>(&self, object: &'o Object, condition: &mut Option<&'o Value>) -> bool {
+    fn holds<'o>(
+        &self,
+        object: &Object,
+        conditions: &'o [Value],
+        condition: &mut Option<&'o Value>,
+    ) -> bool {
+        let number = |path: &[String]| at(object, path).and_then(Value::as_f64);
         match self {
             Self::Always => true,
             Self::Stale => is_stale(object),
-            Self::ConditionsStale => has_stale_condition(object),
-            Self::Exists(path) => at(object, path).is_some_and(|value| !is_empty(value)),
+            Self::Unobserved => is_unobserved(object),
+            Self::Outdated => conditions.iter().any(|it| is_outdated(it, object)),
+            Self::NotEmpty(path) => at(object, path).is_some_and(|value| !is_empty(value)),
+            Self::Exists(path) => at(object, path).is_some(),
             Self::Equals(path, values) => {
                 let text = at(object, path).map(text_of);
                 text.is_some_and(|text| values.contains(&text))
             }
-            Self::Smaller { left, right, or_equal } => {
-                let number = |path: &[String]| at(object, path).and_then(Value::as_f64);
-                match (number(left), number(right)) {
-                    (Some(left), Some(right)) => left < right || *or_equal && left <= right,
-                    _ => false,
-                }
-            }
-            Self::Condition { kind, statuses, reasons } => {
-                let is_one_of = |value: Option<&Value>, wanted: &[String]| {
-                    let text = match value {
-                        Some(Value::String(text)) => text,
-                        // Some writers use a boolean for the status.
-                        Some(Value::Bool(true)) => "True",
-                        Some(Value::Bool(false)) => "False",
-                        _ => "",
-                    };
-                    wanted.iter().any(|wanted| {
-                        wanted == "*" || wanted == text || wanted == "+" && !text.is_empty()
-                    })
-                };
-                let found = object.list(&["status", "conditions"]).iter().find(|it| {
-                    (kind == "*" || it.get("type").and_then(Value::as_str) == Some(kind.as_str()))
-                        && is_one_of(it.get("status"), statuses)
-                        && is_one_of(it.get("reason"), reasons)
-                });
+            Self::Same(left, right) => at(object, left) == at(object, right),
+            Self::Smaller { left, right, or_equal } => match (number(left), number(right)) {
+                (Some(left), Some(right)) => left < right || *or_equal && left <= right,
+                _ => false,
+            },
+            Self::Above(path, least) => number(path).is_some_and(|number| number > *least),
+            Self::Condition(pattern) => {
+                let found = conditions.iter().find(|it| pattern.fits(it));
                 if found.is_some() {
                     *condition = found;
                 }
@@ -308,22 +267,41 @@ impl Question {
     }
 }
 
-/// Was the status written for an earlier generation of the spec?
+impl ConditionPattern {
+    fn fits(&self, condition: &Value) -> bool {
+        let text = |field: &str| condition.get(field).and_then(Value::as_str).unwrap_or_default();
+        self.kinds.mean(text("type"))
+            && self.statuses.mean(text("status"))
+            && self.reasons.mean(text("reason"))
+            && self.messages.mean(text("message"))
+    }
+}
+
+impl Words {
+    fn mean(&self, text: &str) -> bool {
+        let named =
+            self.words.iter().any(|it| it == "*" || it == text || it == "+" && !text.is_empty());
+        named != self.others
+    }
+}
+
+/// Does the status say that it was written for another generation of the spec?
 pub(super) fn is_stale(object: &Object) -> bool {
     let generation = object.integer(&["metadata", "generation"]);
     let observed = object.integer(&["status", "observedGeneration"]);
     matches!((generation, observed), (Some(generation), Some(observed)) if generation != observed)
 }
 
-/// Was one of the conditions written for another generation of the spec?
-pub(super) fn has_stale_condition(object: &Object) -> bool {
-    let Some(generation) = object.integer(&["metadata", "generation"]) else { return false };
-    let observed = |condition: &Value| condition.get("observedGeneration")?.as_i64();
-    object
-        .list(&["status", "conditions"])
-        .iter()
-        .filter_map(observed)
-        .any(|observed| observed != generation)
+/// Does the status fail to say that it was written for this generation?
+pub(super) fn is_unobserved(object: &Object) -> bool {
+    object.integer(&["metadata", "generation"]) != object.integer(&["status", "observedGeneration"])
+}
+
+/// Does a condition say that it was written for another generation?
+pub(super) fn is_outdated(condition: &Value, object: &Object) -> bool {
+    let observed = condition.get("observedGeneration").and_then(Value::as_i64);
+    let generation = object.integer(&["metadata", "generation"]);
+    matches!((generation, observed), (Some(generation), Some(observed)) if generation != observed)
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -349,6 +327,7 @@ fn at<'o>(object: &'o Object, path: &[String]) -> Option<&'o Value> {
 pub(super) fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
+        Value::Array(list) => list.iter().map(text_of).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     }
 }
@@ -397,6 +376,50 @@ mod tests {
         check("  .spec.paused=true & !.status.nope: Suspended", &status, "Suspended ");
         check("  stale: Progressing", &status, "Progressing ");
         check("  !stale: Progressing", &status, "none");
+    }
+
+    #[test]
+    fn a_path_may_be_there_and_empty() {
+        let status = json!({"empty": "", "zero": 0, "list": ["a", 1], "observedGeneration": 2});
+        check("  .status.empty: Healthy", &status, "none");
+        check("  .status.empty?: Healthy", &status, "Healthy ");
+        check("  .status.nope?: Healthy", &status, "none");
+        check("  .status.zero>0: Healthy", &status, "none");
+        check("  .spec.replicas>2: Healthy", &status, "Healthy ");
+        check("  .status.nope==.status.nada: Healthy", &status, "Healthy ");
+        check("  .status.zero==.spec.replicas: Healthy", &status, "none");
+        check("  unobserved: Progressing", &status, "none");
+        check("  unobserved: Progressing", &json!({}), "Progressing ");
+        check("  else: Healthy {.status.list}", &status, "Healthy a, 1");
+        check("  else: Healthy {.status.nope|.status.zero|none}", &status, "Healthy 0");
+        check("  else: Healthy {.status.nope|nothing yet}", &status, "Healthy nothing yet");
+        let labels = json!({"labels": {"a.b/c": "x"}});
+        check("  .status.labels.[a.b/c]=x: Healthy {.status.labels.[a.b/c]}", &labels, "Healthy x");
+    }
+
+    #[test]
+    fn a_walk_takes_the_conditions_in_their_order() {
+        let condition =
+            |kind: &str, status: &str| json!({"type": kind, "status": status, "message": kind});
+        let status = json!({"conditions": [condition("A", "False"), condition("B", "True")]});
+        check("  B=True: Healthy {message}\n  A=False: Degraded", &status, "Healthy B");
+        check("  - B=True: Healthy\n  - A=False: Degraded {message}", &status, "Degraded A");
+        check("  - C=*: Unknown\n  else: Healthy", &status, "Healthy ");
+        check("  ~ *=*: Healthy {message}", &status, "Healthy B");
+        check("  - A|B=True: Healthy {message}", &status, "Healthy B");
+        check("  - A=!True: Degraded {message}", &status, "Degraded A");
+        check("  - *=*/*/B: Healthy {message|reason}", &status, "Healthy B");
+        check("  - *=*/+: Healthy", &status, "none");
+    }
+
+    #[test]
+    fn a_condition_may_be_of_another_generation() {
+        let old =
+            json!({"conditions": [{"type": "Ready", "status": "True", "observedGeneration": 1}]});
+        let rules = "  - outdated: Progressing\n  - Ready=True: Healthy";
+        check(rules, &old, "Progressing ");
+        let silent = json!({"conditions": [{"type": "Ready", "status": "True"}]});
+        check(rules, &silent, "Healthy ");
     }
 
     #[test]

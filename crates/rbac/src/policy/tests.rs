@@ -202,3 +202,62 @@ fn a_project_of_which_only_parts_are_allowed_is_decided_by_name() {
     let none = "p, ann, applications, get, shop/web, allow\np, ann, *, *, *, deny";
     check_reach(none, ("ann", &[]), "shop", Reach::Nothing);
 }
+
+/// Many expressions are asked by one machine, and with a few at a time one by one.
+#[test]
+fn many_expressions_decide_as_they_do_one_by_one() {
+    let mut lines = Vec::new();
+    for number in 0..40 {
+        let effect = if number % 7 == 3 { "deny" } else { "allow" };
+        let action = if number % 2 == 0 { ".*" } else { "get" };
+        let object = match number % 4 {
+            0 => format!("team-{number}/.*"),
+            1 => format!("(team|crew)-{number}$"),
+            2 => format!("^(?:x|y)-[0-9]*{number}/"),
+            _ => format!("{}[a-c]+/web", number % 10),
+        };
+        lines.push(format!("p, ann, applications, {action}, {object}, {effect}"));
+    }
+    let options = Options { match_mode: MatchMode::Regex, ..Options::default() };
+    let policy = |lines: &[String]| Policy::new(&lines.join("\n"), options.clone()).0;
+    let all = policy(&lines);
+    // A line that denies allows nothing alone: what it fits is asked of it as an allow.
+    let alone =
+        lines.iter().map(|it| (policy(&[it.replace(", deny", ", allow")]), it.ends_with("deny")));
+    let alone: Vec<(Policy, bool)> = alone.collect();
+    let who = Who { name: "ann", groups: &[] };
+    let mut decided = [0, 0];
+    for number in 0..40 {
+        for object in [
+            format!("team-{number}/web"),
+            format!("shop/crew-{number}"),
+            format!("x-1{number}/a"),
+            format!("p{}abc/web", number % 10),
+        ] {
+            for action in ["get", "sync"] {
+                let request = Request { resource: "applications", action, object: &object };
+                let fits = |policy: &Policy| policy.allows(&who, &request, |_| None);
+                let is_said = |is_deny| alone.iter().any(|it| it.1 == is_deny && fits(&it.0));
+                let expect = is_said(false) && !is_said(true);
+                assert_eq!(fits(&all), expect, "{action} {object}");
+                decided[usize::from(expect)] += 1;
+            }
+        }
+    }
+    assert!(decided.iter().all(|it| *it > 20), "{decided:?}");
+}
+
+#[test]
+fn an_unreadable_action_still_ends_the_decision_beside_a_machine() {
+    let mut policy: String =
+        (0..20).map(|it| format!("p, ann, applications, .*, a{it}.*, allow\n")).collect();
+    let options = Options { match_mode: MatchMode::Regex, ..Options::default() };
+    let may = |policy: &str| {
+        let policy = Policy::new(policy, options.clone()).0;
+        let request = Request { resource: "applications", action: "get", object: "a1/web" };
+        policy.allows(&Who { name: "ann", groups: &[] }, &request, |_| None)
+    };
+    assert!(may(&policy));
+    policy.push_str("p, ann, applications, *, nothing.*, allow\n");
+    assert!(!may(&policy));
+}

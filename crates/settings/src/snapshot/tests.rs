@@ -91,6 +91,23 @@ fn accounts_have_their_capabilities_passwords_and_tokens() {
 }
 
 #[test]
+fn events_carry_the_labels_that_are_to_be_shown() {
+    let of = |pairs: &[(&str, &str)]| {
+        let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        pairs.collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let keys = [
+        ("resource.includeEventLabelKeys", "team,example.com/*"),
+        ("resource.excludeEventLabelKeys", "example.com/secret"),
+    ];
+    let resources = settings(&keys, &[]).resources;
+    let own = of(&[("team", "blue"), ("other", "x"), ("example.com/secret", "y")]);
+    let project = of(&[("team", "red"), ("example.com/cost", "7")]);
+    let shown = resources.labels_of_events(&own, &project);
+    assert_eq!(shown, of(&[("team", "blue"), ("example.com/cost", "7")]));
+}
+
+#[test]
 fn customizations_come_whole_and_in_pieces() {
     let whole =
         "apps/Deployment:\n  health.lua: a\n  ignoreDifferences: |\n    jsonPointers: [/spec/x]\n";

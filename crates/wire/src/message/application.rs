@@ -541,7 +541,8 @@ messages! {
 }
 
 /// One piece of a request to render files: first what is asked, then the files.
-#[derive(Clone, PartialEq, prost::Message)]
+#[derive(Clone, PartialEq, prost::Message, serde::Deserialize)]
+#[serde(from = "Piece")]
 pub struct ApplicationManifestQueryWithFilesWrapper {
     /// Either of the two.
     #[prost(oneof = "ManifestPart", tags = "1, 2")]
@@ -560,9 +561,35 @@ pub enum ManifestPart {
 }
 
 /// Some bytes of a compressed archive.
-#[derive(Clone, PartialEq, prost::Message)]
+#[derive(Clone, PartialEq, prost::Message, serde::Deserialize, schemars::JsonSchema)]
 pub struct FileChunk {
     /// The bytes.
     #[prost(bytes = "vec", required, tag = 1)]
+    #[serde(with = "super::base64_text")]
+    #[schemars(with = "String")]
     pub chunk: Vec<u8>,
+}
+
+/// A piece in JSON: one of the two.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+pub(crate) struct Piece {
+    query: Option<ApplicationManifestQueryWithFiles>,
+    chunk: Option<FileChunk>,
+}
+
+impl From<Piece> for ApplicationManifestQueryWithFilesWrapper {
+    fn from(piece: Piece) -> Self {
+        let chunk = || piece.chunk.map(ManifestPart::Chunk);
+        Self { part: piece.query.map(ManifestPart::Query).or_else(chunk) }
+    }
+}
+
+impl schemars::JsonSchema for ApplicationManifestQueryWithFilesWrapper {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ApplicationManifestQueryWithFilesWrapper".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Piece::json_schema(generator)
+    }
 }

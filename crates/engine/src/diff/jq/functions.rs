@@ -1,13 +1,14 @@
 //! The functions that an expression may call. None of them runs longer than what
 //! it looks at is large, and each pays for that.
 
-use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use regex::{Regex, RegexBuilder};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::values::{from_entries, plain, text, to_entries, with};
 use super::{
-    Expression, Found, Results, Run, RunError, field, kind, made, order, truth, weight, wrong,
+    Expression, Found, Results, Run, RunError, Step, field, kind, made, order, truth, weight, wrong,
 };
 
 /// What reading a pattern costs: about as much as so many other steps.
@@ -23,7 +24,16 @@ pub(super) enum Function {
     In,
     First,
     Last,
+    Limit,
+    Nth,
+    IsEmpty,
+    Range,
     GetPath,
+    Path,
+    Paths,
+    MapValues,
+    /// Orders or groups elements by what an expression makes of them.
+    By(By),
     /// One that makes one value of one value.
     Plain(Plain),
     /// One that makes one value of a value and an argument.
@@ -33,6 +43,19 @@ pub(super) enum Function {
     Not,
     Empty,
     Test,
+    /// Replaces the first match of a pattern, or all.
+    Replace {
+        all: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum By {
+    Sort,
+    Group,
+    Unique,
+    Smallest,
+    Largest,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,6 +69,21 @@ pub(super) enum Plain {
     ToNumber,
     ToEntries,
     FromEntries,
+    ToJson,
+    FromJson,
+    Bytes,
+    Trim,
+    TrimLeft,
+    TrimRight,
+    Floor,
+    Ceil,
+    Round,
+    Abs,
+    Reverse,
+    Add,
+    Smallest,
+    Largest,
+    Flatten,
     Sort,
     Unique,
 }
@@ -63,6 +101,7 @@ pub(super) enum With {
     Split,
     Join,
     Index,
+    Flatten,
 }
 
 impl Function {
@@ -78,7 +117,20 @@ impl Function {
             ("IN", 1) => Some(Self::In),
             ("first", 0 | 1) => Some(Self::First),
             ("last", 0 | 1) => Some(Self::Last),
+            ("limit", 2) => Some(Self::Limit),
+            ("nth", 1 | 2) => Some(Self::Nth),
+            ("isempty", 1) => Some(Self::IsEmpty),
+            ("range", 1..=3) => Some(Self::Range),
             ("getpath", 1) => Some(Self::GetPath),
+            ("path", 1) => Some(Self::Path),
+            ("paths", 0 | 1) => Some(Self::Paths),
+            ("map_values", 1) => Some(Self::MapValues),
+            ("sort_by", 1) => Some(Self::By(By::Sort)),
+            ("group_by", 1) => Some(Self::By(By::Group)),
+            ("unique_by", 1) => Some(Self::By(By::Unique)),
+            ("min_by", 1) => Some(Self::By(By::Smallest)),
+            ("max_by", 1) => Some(Self::By(By::Largest)),
+            ("sub" | "gsub", 2 | 3) => Some(Self::Replace { all: name == "gsub" }),
             ("not", 0) => Some(Self::Not),
             ("empty", 0) => Some(Self::Empty),
             ("test", 1 | 2) => Some(Self::Test),
@@ -91,6 +143,23 @@ impl Function {
             ("tonumber", 0) => plain(Plain::ToNumber),
             ("to_entries", 0) => plain(Plain::ToEntries),
             ("from_entries", 0) => plain(Plain::FromEntries),
+            ("tojson" | "@json", 0) => plain(Plain::ToJson),
+            ("fromjson", 0) => plain(Plain::FromJson),
+            ("@text", 0) => plain(Plain::ToString),
+            ("utf8bytelength", 0) => plain(Plain::Bytes),
+            ("trim", 0) => plain(Plain::Trim),
+            ("ltrim", 0) => plain(Plain::TrimLeft),
+            ("rtrim", 0) => plain(Plain::TrimRight),
+            ("floor", 0) => plain(Plain::Floor),
+            ("ceil", 0) => plain(Plain::Ceil),
+            ("round", 0) => plain(Plain::Round),
+            ("abs" | "fabs", 0) => plain(Plain::Abs),
+            ("reverse", 0) => plain(Plain::Reverse),
+            ("add", 0) => plain(Plain::Add),
+            ("min", 0) => plain(Plain::Smallest),
+            ("max", 0) => plain(Plain::Largest),
+            ("flatten", 0) => plain(Plain::Flatten),
+            ("flatten", 1) => with(With::Flatten),
             ("sort", 0) => plain(Plain::Sort),
             ("unique", 0) => plain(Plain::Unique),
             ("has", 1) => with(With::Has),
@@ -168,8 +237,19 @@ impl Run {
                 self.make(Value::Bool(is_in))
             }
             Function::First | Function::Last => self.end(function, arguments, at),
+            Function::Limit | Function::Nth => self.some(function, arguments, at),
+            Function::IsEmpty => {
+                let is_empty = self.evaluate(&arguments[0], at)?.is_empty();
+                self.make(Value::Bool(is_empty))
+            }
+            Function::Range => self.range(arguments, at),
             Function::GetPath => self.get_path(&arguments[0], at),
+            Function::Path => self.path(&arguments[0], at),
+            Function::Paths => self.paths(arguments.first(), at),
+            Function::MapValues => self.map_values(&arguments[0], at),
+            Function::By(by) => self.by(by, &arguments[0], at),
             Function::Test => self.test(arguments, at),
+            Function::Replace { all } => self.replace(all, arguments, at),
             Function::Plain(function) => {
                 self.pay(weight(value))?;
                 let answer = plain(function, value)?;
@@ -240,6 +320,191 @@ impl Run {
             found = vec![last];
         }
         Ok(found)
+    }
+
+    /// `limit(count; generator)`, `nth(position)` and `nth(position; generator)`.
+    fn some<'v>(
+        &mut self,
+        function: Function,
+        arguments: &[Expression],
+        at: &Found<'v>,
+    ) -> Results<'v> {
+        let mut results = Vec::new();
+        for wanted in self.evaluate(&arguments[0], at)? {
+            let Some(of) = arguments.get(1) else {
+                self.pay_for_copy(at)?;
+                results.push(field(at, &wanted.value)?);
+                continue;
+            };
+            let count = wanted.value.as_f64().ok_or_else(|| wrong("count to", &wanted.value))?;
+            let found = self.evaluate(of, at)?;
+            let (skipped, taken) = match function {
+                Function::Limit => (0, super::arithmetic::times(&wanted.value)),
+                _ if count < 0.0 => return Err(wrong("count to", &wanted.value)),
+                _ => (super::arithmetic::times(&wanted.value), 1),
+            };
+            results.extend(found.into_iter().skip(skipped).take(taken));
+        }
+        Ok(results)
+    }
+
+    /// Numbers from one (or zero) to below another, each of which is paid for.
+    fn range<'v>(&mut self, arguments: &[Expression], at: &Found<'v>) -> Results<'v> {
+        let mut bounds = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            let found = self.evaluate(argument, at)?;
+            let [bound] = found.as_slice() else {
+                return Err(wrong("count to", &Value::Array(Vec::new())));
+            };
+            bounds.push(bound.value.as_f64().ok_or_else(|| wrong("count to", &bound.value))?);
+        }
+        let (from, to, by) = match *bounds.as_slice() {
+            [to] => (0.0, to, 1.0),
+            [from, to] => (from, to, 1.0),
+            [from, to, by, ..] => (from, to, by),
+            [] => return Ok(Vec::new()),
+        };
+        if by == 0.0 {
+            return Err(RunError::WrongType { what: "count by", kind: "zero" });
+        }
+        let mut results = Vec::new();
+        let mut next = from;
+        while if by > 0.0 { next < to } else { next > to } {
+            results.extend(self.make(super::arithmetic::number(next)?)?);
+            next += by;
+        }
+        Ok(results)
+    }
+
+    /// Where an expression leads to, as a list of names and positions.
+    fn path<'v>(&mut self, of: &Expression, at: &Found<'v>) -> Results<'v> {
+        let start = Found { path: Some(Vec::new()), value: at.value.clone() };
+        self.pay_for_copy(at)?;
+        let mut results = Vec::new();
+        for found in self.evaluate(of, &start)? {
+            let path = found.path.ok_or(RunError::NoPath)?;
+            results.extend(self.make(steps_of(&path))?);
+        }
+        Ok(results)
+    }
+
+    /// The paths of everything below, or of what a condition holds for.
+    fn paths<'v>(&mut self, condition: Option<&Expression>, at: &Found<'v>) -> Results<'v> {
+        let start = Found { path: Some(Vec::new()), value: at.value.clone() };
+        self.pay_for_copy(at)?;
+        let mut results = Vec::new();
+        for found in self.descend(&start)? {
+            let holds = match condition {
+                Some(condition) => self.is_true(condition, &found)?,
+                None => true,
+            };
+            match found.path {
+                Some(path) if holds && !path.is_empty() => {
+                    results.extend(self.make(steps_of(&path))?);
+                }
+                _ => {}
+            }
+        }
+        Ok(results)
+    }
+
+    /// The same list or mapping with other values; those without one are gone.
+    fn map_values<'v>(&mut self, of: &Expression, at: &Found<'v>) -> Results<'v> {
+        let keys: Option<Vec<String>> =
+            at.value.as_object().map(|fields| fields.keys().cloned().collect());
+        let mut values = Vec::new();
+        for item in self.iterate(at)? {
+            let made = self.evaluate(of, &item)?.into_iter().next();
+            values.push(made.map(|it| it.value.into_owned()));
+        }
+        self.make(match keys {
+            Some(keys) => keys
+                .into_iter()
+                .zip(values)
+                .filter_map(|(key, value)| Some((key, value?)))
+                .collect::<serde_json::Map<_, _>>()
+                .into(),
+            None => values.into_iter().flatten().collect(),
+        })
+    }
+
+    fn by<'v>(&mut self, by: By, of: &Expression, at: &Found<'v>) -> Results<'v> {
+        if !at.value.is_array() {
+            return Err(wrong("sort", &at.value));
+        }
+        let mut keyed: Vec<(Value, Value)> = Vec::new();
+        for item in self.iterate(at)? {
+            let key = self.evaluate(of, &item)?.into_iter().map(|it| it.value.into_owned());
+            let key: Value = key.collect();
+            self.pay(weight(&key) + weight(&item.value))?;
+            keyed.push((key, item.value.into_owned()));
+        }
+        // As many comparisons as a sort of so many takes.
+        let comparisons = usize::try_from(keyed.len().max(1).ilog2()).unwrap_or(1);
+        self.pay(keyed.iter().map(|(key, _)| weight(key)).sum::<usize>() * comparisons)?;
+        let by_key = |left: &(Value, Value), right: &(Value, Value)| order(&left.0, &right.0);
+        let values = |keyed: Vec<(Value, Value)>| keyed.into_iter().map(|(_, value)| value);
+        let answer = match by {
+            By::Smallest => {
+                keyed.into_iter().min_by(by_key).map(|(_, value)| value).unwrap_or_default()
+            }
+            By::Largest => {
+                keyed.into_iter().max_by(by_key).map(|(_, value)| value).unwrap_or_default()
+            }
+            By::Sort => {
+                keyed.sort_by(by_key);
+                values(keyed).collect()
+            }
+            By::Unique => {
+                keyed.sort_by(by_key);
+                keyed.dedup_by(|left, right| by_key(left, right) == Ordering::Equal);
+                values(keyed).collect()
+            }
+            By::Group => {
+                keyed.sort_by(by_key);
+                let groups = keyed.chunk_by(|left, right| by_key(left, right).is_eq());
+                groups.map(|group| values(group.to_vec()).collect::<Value>()).collect()
+            }
+        };
+        self.make(answer)
+    }
+
+    /// `sub(pattern; replacement)`: the replacement sees the named parts of the match.
+    fn replace<'v>(&mut self, all: bool, arguments: &[Expression], at: &Found<'v>) -> Results<'v> {
+        let subject = text(&at.value, "match")?;
+        let flags = match arguments.get(2) {
+            Some(flags) => self.evaluate(flags, at)?.into_iter().next(),
+            None => None,
+        };
+        let flags = flags.map(|it| it.value.into_owned()).unwrap_or_default();
+        let all = all || flags.as_str().is_some_and(|flags| flags.contains('g'));
+        let mut results = Vec::new();
+        for pattern in self.evaluate(&arguments[0], at)? {
+            self.pay(1 + subject.len() / 64)?;
+            let pattern = self.pattern(&pattern.value, &flags)?.clone();
+            let mut replaced = String::new();
+            let mut copied = 0;
+            for found in pattern.captures_iter(subject).take(if all { usize::MAX } else { 1 }) {
+                self.pay(1)?;
+                let names = pattern.capture_names().flatten();
+                let parts = names.map(|name| {
+                    let part = found.name(name).map(|it| Value::from(it.as_str()));
+                    (name.to_owned(), part.unwrap_or_default())
+                });
+                let parts = made(Value::Object(parts.collect()));
+                let Some(whole) = found.get(0) else { continue };
+                replaced.push_str(&subject[copied..whole.start()]);
+                if let Some(instead) = self.evaluate(&arguments[1], &parts)?.first() {
+                    let instead = text(&instead.value, "replace by")?;
+                    self.pay(1 + instead.len() / 64)?;
+                    replaced.push_str(instead);
+                }
+                copied = whole.end();
+            }
+            replaced.push_str(&subject[copied..]);
+            results.extend(self.make(Value::from(replaced))?);
+        }
+        Ok(results)
     }
 
     fn get_path<'v>(&mut self, path: &Expression, at: &Found<'v>) -> Results<'v> {
@@ -315,169 +580,11 @@ impl Run {
     }
 }
 
-fn plain(function: Plain, value: &Value) -> Result<Value, RunError> {
-    Ok(match function {
-        Plain::Length => Value::from(match value {
-            Value::Null => 0,
-            Value::String(text) => text.chars().count(),
-            Value::Array(items) => items.len(),
-            Value::Object(fields) => fields.len(),
-            other => return Err(wrong("measure", other)),
-        }),
-        Plain::Type => Value::from(kind(value)),
-        Plain::Keys => match value {
-            Value::Object(fields) => fields.keys().map(|it| Value::from(it.as_str())).collect(),
-            Value::Array(items) => (0..items.len()).map(Value::from).collect(),
-            other => return Err(wrong("take the keys of", other)),
-        },
-        Plain::Downcase => Value::from(text(value, "lower")?.to_ascii_lowercase()),
-        Plain::Upcase => Value::from(text(value, "raise")?.to_ascii_uppercase()),
-        Plain::ToString => Value::from(in_words(value).into_owned()),
-        Plain::ToNumber => match value {
-            Value::Number(_) => value.clone(),
-            Value::String(text) => {
-                let read = serde_json::from_str::<serde_json::Number>(text.trim());
-                Value::Number(read.map_err(|_| wrong("read as a number", value))?)
-            }
-            other => return Err(wrong("read as a number", other)),
-        },
-        Plain::ToEntries => to_entries(value)?,
-        Plain::FromEntries => from_entries(value)?,
-        Plain::Sort | Plain::Unique => {
-            let Value::Array(items) = value else { return Err(wrong("sort", value)) };
-            let mut items = items.clone();
-            items.sort_by(order);
-            if function == Plain::Unique {
-                items.dedup_by(|left, right| order(left, right).is_eq());
-            }
-            Value::Array(items)
-        }
-    })
-}
-
-fn to_entries(value: &Value) -> Result<Value, RunError> {
-    let Value::Object(fields) = value else { return Err(wrong("take the entries of", value)) };
-    Ok(fields.iter().map(|(key, value)| json!({"key": key, "value": value})).collect())
-}
-
-/// jq takes several names for both halves of an entry.
-fn from_entries(value: &Value) -> Result<Value, RunError> {
-    let Value::Array(entries) = value else { return Err(wrong("make a mapping of", value)) };
-    let mut fields = Map::new();
-    for entry in entries {
-        let half =
-            |names: [&str; 4]| names.iter().find_map(|it| entry.get(it).filter(|it| !it.is_null()));
-        let key = half(["key", "k", "name", "Name"]).unwrap_or(&Value::Null);
-        if !matches!(key, Value::String(_) | Value::Number(_) | Value::Bool(_)) {
-            return Err(wrong("make a key of", key));
-        }
-        let value = half(["value", "v", "Value", "V"]).cloned().unwrap_or_default();
-        fields.insert(in_words(key).into_owned(), value);
-    }
-    Ok(Value::Object(fields))
-}
-
-fn with(function: With, value: &Value, argument: &Value) -> Result<Value, RunError> {
-    Ok(match function {
-        With::Has => Value::Bool(has(value, argument)?),
-        With::HasKey => Value::Bool(has(argument, value)?),
-        With::Contains => Value::Bool(contains(value, argument)),
-        With::Inside => Value::Bool(contains(argument, value)),
-        With::Begins => {
-            Value::Bool(text(value, "begin")?.starts_with(text(argument, "begin with")?))
-        }
-        With::Ends => Value::Bool(text(value, "end")?.ends_with(text(argument, "end with")?)),
-        // What has no such beginning or end stays as it is, texts or not.
-        With::TrimStart | With::TrimEnd => match (value, argument) {
-            (Value::String(whole), Value::String(part)) => {
-                let rest = match function {
-                    With::TrimStart => whole.strip_prefix(part.as_str()),
-                    _ => whole.strip_suffix(part.as_str()),
-                };
-                Value::from(rest.unwrap_or(whole))
-            }
-            _ => value.clone(),
-        },
-        With::Split => {
-            let (whole, separator) = (text(value, "split")?, text(argument, "split by")?);
-            if whole.is_empty() {
-                json!([])
-            } else if separator.is_empty() {
-                whole.chars().map(|it| Value::from(it.to_string())).collect()
-            } else {
-                whole.split(separator).map(Value::from).collect()
-            }
-        }
-        With::Join => {
-            let Value::Array(items) = value else { return Err(wrong("join", value)) };
-            let separator = text(argument, "join by")?;
-            let mut words = Vec::with_capacity(items.len());
-            for item in items {
-                words.push(match item {
-                    Value::Null => Cow::Borrowed(""),
-                    Value::Array(_) | Value::Object(_) => return Err(wrong("join", item)),
-                    scalar => in_words(scalar),
-                });
-            }
-            Value::from(words.join(separator))
-        }
-        With::Index => index(value, argument)?,
-    })
-}
-
-fn has(value: &Value, key: &Value) -> Result<bool, RunError> {
-    match (value, key) {
-        (Value::Object(fields), Value::String(name)) => Ok(fields.contains_key(name)),
-        (Value::Array(items), Value::Number(index)) => {
-            let length = i64::try_from(items.len()).unwrap_or(i64::MAX);
-            Ok(index.as_i64().is_some_and(|it| (0..length).contains(&it)))
-        }
-        (other, _) => Err(wrong("look for a key in", other)),
-    }
-}
-
-fn contains(value: &Value, part: &Value) -> bool {
-    match (value, part) {
-        (Value::Object(value), Value::Object(part)) => part
-            .iter()
-            .all(|(name, part)| value.get(name).is_some_and(|value| contains(value, part))),
-        (Value::Array(value), Value::Array(part)) => {
-            part.iter().all(|part| value.iter().any(|value| contains(value, part)))
-        }
-        (Value::String(value), Value::String(part)) => value.contains(part.as_str()),
-        (value, part) => order(value, part).is_eq(),
-    }
-}
-
-/// Where a text first occurs in a text, in characters, or a value in a list.
-fn index(value: &Value, part: &Value) -> Result<Value, RunError> {
-    let found = match (value, part) {
-        (Value::Null, _) => None,
-        (Value::String(_), Value::String(part)) if part.is_empty() => None,
-        (Value::String(whole), Value::String(part)) => {
-            whole.find(part.as_str()).map(|it| whole[..it].chars().count())
-        }
-        (Value::Array(whole), Value::Array(part))
-            if part.is_empty() || part.len() > whole.len() =>
-        {
-            None
-        }
-        (Value::Array(whole), Value::Array(part)) => whole
-            .windows(part.len())
-            .position(|it| it.iter().zip(part).all(|(one, other)| order(one, other).is_eq())),
-        (Value::Array(whole), part) => whole.iter().position(|it| order(it, part).is_eq()),
-        (other, _) => return Err(wrong("look for a position in", other)),
-    };
-    Ok(found.map_or(Value::Null, Value::from))
-}
-
-fn in_words(value: &Value) -> Cow<'_, str> {
-    match value {
-        Value::String(text) => Cow::Borrowed(text),
-        other => Cow::Owned(other.to_string()),
-    }
-}
-
-fn text<'t>(value: &'t Value, what: &'static str) -> Result<&'t str, RunError> {
-    value.as_str().ok_or_else(|| wrong(what, value))
+fn steps_of(path: &[Step]) -> Value {
+    path.iter()
+        .map(|step| match step {
+            Step::Index(index) => Value::from(*index),
+            Step::Name(name) => Value::from(name.as_str()),
+        })
+        .collect()
 }

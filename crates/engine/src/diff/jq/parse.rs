@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::arithmetic::Operator;
 use super::functions::Function;
 use super::{Comparison, Expression, PathExpression};
 
@@ -140,7 +141,7 @@ impl Parser<'_> {
     }
 
     fn comparison(&mut self) -> Parsed {
-        let left = self.postfix()?;
+        let left = self.sum()?;
         let operators = [
             ("==", Comparison::Equal),
             ("!=", Comparison::NotEqual),
@@ -151,11 +152,45 @@ impl Parser<'_> {
         ];
         for (operator, how) in operators {
             if self.take(operator) {
-                let right = self.postfix()?;
+                let right = self.sum()?;
                 return Ok(Expression::Compare(Box::new(left), how, Box::new(right)));
             }
         }
         Ok(left)
+    }
+
+    fn sum(&mut self) -> Parsed {
+        self.operation(&[("+", Operator::Add), ("-", Operator::Subtract)], Self::product)
+    }
+
+    fn product(&mut self) -> Parsed {
+        let operators =
+            [("*", Operator::Multiply), ("/", Operator::Divide), ("%", Operator::Modulo)];
+        self.operation(&operators, Self::signed)
+    }
+
+    fn operation(
+        &mut self,
+        operators: &[(&str, Operator)],
+        part: fn(&mut Self) -> Parsed,
+    ) -> Parsed {
+        let mut left = part(self)?;
+        while let Some((_, operator)) = operators.iter().find(|(it, _)| self.take_operator(it)) {
+            left = Expression::Arithmetic(Box::new(left), *operator, Box::new(part(self)?));
+        }
+        Ok(left)
+    }
+
+    fn signed(&mut self) -> Parsed {
+        if !self.take_operator("-") {
+            return self.postfix();
+        }
+        Ok(match self.deeper(Self::signed)? {
+            Expression::Literal(Value::Number(number)) if number.is_i64() => {
+                Expression::Literal(Value::from(number.as_i64().map_or(0, i64::wrapping_neg)))
+            }
+            other => Expression::Negate(Box::new(other)),
+        })
     }
 
     fn postfix(&mut self) -> Parsed {
@@ -214,8 +249,7 @@ impl Parser<'_> {
         }
         if rest.starts_with('{') {
             self.at += 1;
-            self.expect("}")?;
-            return Ok(Expression::EmptyMapping);
+            return self.deeper(Self::mapping);
         }
         if rest.starts_with('$') {
             return self.variable();
@@ -223,7 +257,7 @@ impl Parser<'_> {
         if rest.starts_with('"') {
             return self.text_literal();
         }
-        if rest.starts_with(|it: char| it.is_ascii_digit() || it == '-') {
+        if rest.starts_with(|it: char| it.is_ascii_digit()) {
             return self.number();
         }
         self.word()
@@ -276,33 +310,105 @@ impl Parser<'_> {
         Ok(Expression::Field(Box::new(of), Box::new(key)))
     }
 
-    /// Interpolation (`\(…)`) is no JSON escape, so it is refused with the rest.
+    /// A text, in which `\(…)` stands for what an expression makes.
     fn text_literal(&mut self) -> Parsed {
-        let rest = self.rest();
-        let mut escaped = false;
-        let end = rest.char_indices().skip(1).find(|(_, it)| {
-            let ends = *it == '"' && !escaped;
-            escaped = *it == '\\' && !escaped;
-            ends
-        });
-        let Some((end, _)) = end else { return Err(self.unexpected()) };
-        let value: Value = serde_json::from_str(&rest[..=end]).map_err(|_| self.unexpected())?;
-        self.at += end + 1;
-        Ok(Expression::Literal(value))
+        self.at += 1;
+        let mut parts = Vec::new();
+        loop {
+            let rest = self.rest();
+            let mut escaped = false;
+            let end = rest.char_indices().find(|(_, it)| {
+                let ends = *it == '"' && !escaped || *it == '(' && escaped;
+                escaped = *it == '\\' && !escaped;
+                ends
+            });
+            let Some((end, found)) = end else { return Err(self.unexpected()) };
+            let is_over = found == '"';
+            let written = if is_over { &rest[..end] } else { &rest[..end - 1] };
+            let value = serde_json::from_str(&format!("\"{written}\""));
+            parts.push(Expression::Literal(value.map_err(|_| self.unexpected())?));
+            self.at += end + 1;
+            if is_over {
+                break;
+            }
+            parts.push(self.pipe()?);
+            self.expect(")")?;
+        }
+        match parts.pop() {
+            Some(only) if parts.is_empty() => Ok(only),
+            last => {
+                parts.extend(last);
+                Ok(Expression::Text(parts))
+            }
+        }
     }
 
     fn number(&mut self) -> Parsed {
         let rest = self.rest();
-        let is_part = |it: char| it.is_ascii_digit() || matches!(it, '-' | '+' | '.' | 'e' | 'E');
-        let end = rest.find(|it| !is_part(it)).unwrap_or(rest.len());
+        let mut before = '0';
+        let end = rest.find(|it: char| {
+            let is_part = it.is_ascii_digit()
+                || matches!(it, '.' | 'e' | 'E')
+                || matches!(it, '-' | '+') && matches!(before, 'e' | 'E');
+            before = it;
+            !is_part
+        });
+        let end = end.unwrap_or(rest.len());
         let value = serde_json::from_str(&rest[..end]).map_err(|_| self.unexpected())?;
         self.at += end;
         Ok(Expression::Literal(value))
     }
 
+    /// `{name: …, "any text": …, $name, (…): …, name}`, after the brace.
+    fn mapping(&mut self) -> Parsed {
+        let mut entries = Vec::new();
+        if self.take("}") {
+            return Ok(Expression::Mapping(entries));
+        }
+        loop {
+            entries.push(self.entry()?);
+            if !self.take(",") {
+                self.expect("}")?;
+                return Ok(Expression::Mapping(entries));
+            }
+        }
+    }
+
+    fn entry(&mut self) -> Result<(Expression, Expression), ParseError> {
+        self.skip_space();
+        if self.rest().starts_with('$') {
+            let variable = self.variable()?;
+            let Expression::Variable(name) = &variable else { return Err(self.unexpected()) };
+            return Ok((Expression::Literal(Value::from(name.as_str())), variable));
+        }
+        let is_made = self.take("(");
+        let key = if is_made {
+            let key = self.pipe()?;
+            self.expect(")")?;
+            key
+        } else {
+            self.key()?
+        };
+        if !is_made && !self.take(":") {
+            let of = Box::new(Expression::Identity);
+            return Ok((key.clone(), Expression::Field(of, Box::new(key))));
+        }
+        if is_made {
+            self.expect(":")?;
+        }
+        let mut value = self.deeper(Self::alternative)?;
+        while self.take_operator("|") {
+            value = Expression::Pipe(Box::new(value), Box::new(self.deeper(Self::alternative)?));
+        }
+        Ok((key, value))
+    }
+
     fn word(&mut self) -> Parsed {
         let start = self.at;
+        let is_format = self.rest().starts_with('@');
+        self.at += usize::from(is_format);
         let name = self.identifier();
+        let name = if is_format { format!("@{name}") } else { name };
         match name.as_str() {
             "" => Err(self.unexpected()),
             "true" => Ok(Expression::Literal(Value::Bool(true))),
@@ -382,10 +488,11 @@ impl Parser<'_> {
         found
     }
 
-    /// `|`, but not `|=`, which would change something.
+    /// `|`, but not `|=`, which would change something; `/`, but not `//`.
     fn take_operator(&mut self, token: &str) -> bool {
         let before = self.at;
-        let found = self.take(token) && !self.rest().starts_with('=');
+        let is_longer = |rest: &str| rest.starts_with('=') || token == "/" && rest.starts_with('/');
+        let found = self.take(token) && !is_longer(self.rest());
         if !found {
             self.at = before;
         }

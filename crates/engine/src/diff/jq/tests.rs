@@ -88,9 +88,14 @@ fn what_does_not_fit_is_an_error_and_not_a_guess() {
 
 #[test]
 fn what_could_run_for_ever_is_not_read() {
-    for hostile in
-        ["def f: f; f", "[range(1e9)]", "recurse(.)", "until(false; .)", "input", "repeat(.)"]
-    {
+    for hostile in [
+        "def f: f; f",
+        "reduce range(9) as $i (0; 1)",
+        "recurse(.)",
+        "until(false; .)",
+        "input",
+        "repeat(.)",
+    ] {
         assert!(PathExpression::parse(hostile).is_err(), "{hostile}");
     }
     let deep = ["(", "[", "try ", "if . then . elif ", "first("];
@@ -186,4 +191,108 @@ fn many_steps_are_too_many() {
     let expression = PathExpression::parse(".. | .. | .. | .. | .. | .a?").expect("readable");
     let nested = (0..60).fold(json!(1), |inner, _| json!([inner]));
     assert_eq!(delete(&nested, &expression), Err(RunError::TooLong));
+}
+
+#[test]
+fn conditions_may_count_and_put_texts_together() {
+    let value =
+        json!({"a": 7, "b": "web", "list": [3, 1, 2], "nested": {"x": {"y": 1}}, "gone": 0});
+    let without = {
+        let mut value = value.clone();
+        value.as_object_mut().expect("a mapping").remove("gone");
+        value
+    };
+    for condition in [
+        ".a + 1 == 8",
+        ".a - 2 * 3 == 1",
+        "(.a - 2) * 3 == 15",
+        "-.a + 7 == 0",
+        ".a - -1 == 8",
+        ".a/2 == 3.5",
+        ".a / 7 | tostring == \"1\"",
+        ".a % 4 == 3 and -7 % 4 == -3",
+        "1e3 == 1000 and 1.5e+1 == 15",
+        ".b + \"-\" + \"x\" == \"web-x\"",
+        "2 * .b == \"webweb\" and (.b * 0 == \"\") and (.b * -1 == null)",
+        r#""\(.b)-\(.a + 1)" == "web-8""#,
+        r#""\(.list[0])\("a\("b")")" == "3ab""#,
+        "\"a,b\" / \",\" == [\"a\", \"b\"]",
+        ".list + [4] == [3, 1, 2, 4] and .list - [1] == [3, 2]",
+        "null + .a == .a and .a + null == .a",
+        "{a: 1} + {b: 2, a: 3} == {a: 3, b: 2}",
+        ".nested * {x: {z: 2}} == {x: {y: 1, z: 2}}",
+        r#"{a, "b": .b, (.b): 1, "k\(.a)": 2} == {"a": 7, "b": "web", "web": 1, "k7": 2}"#,
+        ".a as $a | {$a} == {a: 7}",
+        "[{n: (1, 2)}] == [{n: 1}, {n: 2}]",
+        "{a: .list | length} == {a: 3}",
+        "(.list | add) == 6 and (.list | min) == 1 and (.list | max) == 3",
+        "(.list | sort_by(-.)) == [3, 2, 1] and (.list | max_by(. % 3)) == 2",
+        "([{k: 1, v: 1}, {k: 1, v: 2}] | group_by(.k) | map(length)) == [2]",
+        "([{k: 1, v: 1}, {k: 1, v: 2}] | unique_by(.k) | length) == 1",
+        "([range(3)] == [0, 1, 2]) and ([range(5; 1; -2)] == [5, 3])",
+        "[limit(2; .list[])] == [3, 1] and nth(1; .list[]) == 1",
+        "[path(.nested.x)] == [[\"nested\", \"x\"]]",
+        "([paths] | length) == 10 and [paths(type == \"object\")] == [[\"nested\"], [\"nested\", \"x\"]]",
+        "(.list | map_values(. + 1)) == [4, 2, 3] and ({a: 1, b: 2} | map_values(select(. > 1))) == {b: 2}",
+        "(.b | sub(\"(?<first>.)\"; \"<\\(.first)>\")) == \"<w>eb\" and (\"aXbX\" | gsub(\"x\"; \"\"; \"i\")) == \"ab\"",
+        "([[1, [2]], 3] | flatten) == [1, 2, 3] and ([[1, [2]]] | flatten(1)) == [1, [2]]",
+        "(.list | reverse) == [2, 1, 3] and (.a / 2 | floor) == 3 and (\" x \" | trim) == \"x\"",
+        "(\"[1]\" | fromjson) == [1] and ([1] | tojson) == \"[1]\" and (.a | @text) == \"7\"",
+        "isempty(empty) and (isempty(.a) | not)",
+    ] {
+        let expression = format!("select({condition}) | .gone");
+        let read = PathExpression::parse(&expression);
+        let read = read.unwrap_or_else(|error| panic!("{condition}: {error}"));
+        assert_eq!(delete(&value, &read).as_ref(), Ok(&without), "{condition}");
+    }
+}
+
+#[test]
+fn what_cannot_be_counted_says_why() {
+    let failing = |expression: &str| {
+        let read = PathExpression::parse(expression).expect("readable");
+        delete(&json!({"a": {}, "list": []}), &read).expect_err("a failure").to_string()
+    };
+    assert_eq!(failing("select(.a + 1)"), "cannot add number");
+    assert_eq!(failing("select(.a - 1)"), "cannot subtract from object");
+    assert_eq!(failing("select(1 / 0)"), "cannot divide by zero");
+    assert_eq!(failing("select(1 % 0)"), "cannot divide by zero");
+    assert_eq!(failing("select({(.a): 1})"), "cannot make a key of object");
+    assert_eq!(failing("range(0; 9; 0)"), "cannot count by zero");
+}
+
+#[test]
+fn what_changes_something_or_loops_is_refused_by_name() {
+    let refused = |expression: &str| PathExpression::parse(expression).unwrap_err().to_string();
+    assert_eq!(
+        refused("reduce .[] as $x (0; . + $x)"),
+        "reduce/0 is not among the jq functions that may be used for paths"
+    );
+    assert_eq!(
+        refused("@base32d"),
+        "@base32d/0 is not among the jq functions that may be used for paths"
+    );
+    for assigning in [".a = 1", ".a |= 1", ".a += 1", ".a -= 1", ".a *= 1", ".a /= 1", ".a //= 1"] {
+        assert!(refused(assigning).contains("was not expected"), "{assigning}");
+    }
+}
+
+#[test]
+fn what_grows_is_paid_for() {
+    for growing in [
+        "select(\"a\" * 1000000000) | .a",
+        "[range(1e9)] | .a",
+        "select([range(1000)] - [range(1000)]) | .a",
+        &format!("\"aaaaaaaa\"{} | .a", " | . + .".repeat(60)),
+        &format!("{{a: 1}}{} | .a", " | {a: ., b: .}".repeat(40)),
+        &format!("\"a\"{} | .a", r#" | "\(.)\(.)""#.repeat(60)),
+        &format!(
+            "{{{}}} | .a",
+            (0..30).map(|it| format!("k{it}: (1, 2)")).collect::<Vec<_>>().join(", ")
+        ),
+        "[range(100000) | [.]] | add | add | .a",
+    ] {
+        let expression = PathExpression::parse(growing).expect("readable");
+        assert_eq!(delete(&json!({"a": 1}), &expression), Err(RunError::TooLong), "{growing:.60}");
+    }
 }

@@ -1,76 +1,112 @@
 //! Objects that an action creates from another one.
 
 use object::Object;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::set;
 use crate::sandbox::rfc3339;
 
-/// Names of created objects keep room for what controllers append.
+/// Names of created objects keep room for what is appended here.
 const MAX_BASE_NAME: usize = 52;
 
-/// A name for something made from `object` now.
-fn name_from(object: &Object, now: i64) -> String {
+/// A name for something made from `object` in this minute.
+fn name_from(object: &Object, minute: &str) -> String {
     let name = object.name();
     let end = (0..=name.len().min(MAX_BASE_NAME)).rev().find(|end| name.is_char_boundary(*end));
-    format!("{}-{now}", &name[..end.unwrap_or(0)])
+    format!("{}-{minute}", &name[..end.unwrap_or(0)])
+}
+
+/// Year, month, day, hour and minute as digits alone.
+fn minute(now: i64) -> String {
+    rfc3339(now).chars().filter(char::is_ascii_digit).take("yyyymmddHHMM".len()).collect()
 }
 
 fn owner(object: &Object) -> Value {
-    json!([{
+    let mut owner = json!({
         "apiVersion": object.api_version(),
         "kind": object.kind(),
         "name": object.name(),
-        "uid": object.text(&["metadata", "uid"]),
-        "blockOwnerDeletion": true,
-        "controller": true,
-    }])
+    });
+    if let Some(uid) = object.at(&["metadata", "uid"]) {
+        owner["uid"] = uid.clone();
+    }
+    owner
+}
+
+/// A copy of what is there; mappings and lists without anything in them are left out.
+fn copy(value: Option<&Value>) -> Option<Value> {
+    match value? {
+        Value::Null => None,
+        Value::Object(fields) => {
+            let fields =
+                fields.iter().filter_map(|(name, it)| Some((name.clone(), copy(Some(it))?)));
+            let fields: Map<String, Value> = fields.collect();
+            (!fields.is_empty()).then_some(Value::Object(fields))
+        }
+        Value::Array(items) => {
+            let items: Vec<Value> = items.iter().filter_map(|it| copy(Some(it))).collect();
+            (!items.is_empty()).then_some(Value::Array(items))
+        }
+        scalar => Some(scalar.clone()),
+    }
 }
 
 pub(super) fn job_of(cron_job: &Object, now: i64) -> Object {
-    let template = |path: &[&str]| {
-        let path: Vec<&str> = ["spec", "jobTemplate"].iter().chain(path).copied().collect();
-        cron_job.at(&path).cloned()
-    };
-    let mut job = new_object(cron_job.api_version(), "Job", cron_job, now);
-    if let Some(labels) = template(&["metadata", "labels"]) {
-        set(&mut job, &["metadata", "labels"], labels);
+    let template = |field: &str| copy(cron_job.at(&["spec", "jobTemplate", field]));
+    let mut job = new_object("batch/v1", "Job");
+    if let Some(metadata) = template("metadata").filter(Value::is_object) {
+        set(&mut job, &["metadata"], metadata);
     }
-    if let Some(annotations) = template(&["metadata", "annotations"]) {
-        set(&mut job, &["metadata", "annotations"], annotations);
-    }
+    // Two digits do for the year: a job's name is bounded more than others are.
+    job.set_name(&name_from(cron_job, &minute(now)[2..]));
+    place(&mut job, cron_job);
     job.set_annotation("cronjob.kubernetes.io/instantiate", "manual");
-    set(&mut job, &["metadata", "ownerReferences"], owner(cron_job));
-    set(&mut job, &["spec"], template(&["spec"]).unwrap_or_else(|| json!({})));
+    let mut owner = owner(cron_job);
+    owner["blockOwnerDeletion"] = json!(true);
+    owner["controller"] = json!(true);
+    set(&mut job, &["metadata", "ownerReferences"], json!([owner]));
+    if let Some(spec) = template("spec") {
+        set(&mut job, &["spec"], spec);
+    }
     job
 }
 
 pub(super) fn workflow_of(source: &Object, now: i64) -> Object {
-    let mut workflow = new_object(source.api_version(), "Workflow", source, now);
+    let mut workflow = new_object("argoproj.io/v1alpha1", "Workflow");
+    workflow.set_name(&name_from(source, &minute(now)));
+    place(&mut workflow, source);
     if source.kind() == "CronWorkflow" {
-        let meta = ["spec", "workflowMetadata"];
         for field in ["labels", "annotations", "finalizers"] {
-            if let Some(value) = source.at(&[meta[0], meta[1], field]).cloned() {
+            if let Some(value) = copy(source.at(&["spec", "workflowMetadata", field])) {
                 set(&mut workflow, &["metadata", field], value);
             }
         }
         workflow.set_label("workflows.argoproj.io/cron-workflow", source.name());
+        if let Some(instance) = source.label(CONTROLLER_INSTANCE) {
+            workflow.set_label(CONTROLLER_INSTANCE, instance);
+        }
         workflow.set_annotation("workflows.argoproj.io/scheduled-time", &rfc3339(now));
-        set(&mut workflow, &["metadata", "ownerReferences"], owner(source));
-        let spec = source.at(&["spec", "workflowSpec"]).cloned().unwrap_or_else(|| json!({}));
-        set(&mut workflow, &["spec"], spec);
+        if let Some(spec) = copy(source.at(&["spec", "workflowSpec"])) {
+            set(&mut workflow, &["spec"], spec);
+        }
     } else {
         workflow.set_label("workflows.argoproj.io/workflow-template", source.name());
         let reference = json!({"workflowTemplateRef": {"name": source.name()}});
         set(&mut workflow, &["spec"], reference);
     }
+    set(&mut workflow, &["metadata", "ownerReferences"], json!([owner(source)]));
     workflow
 }
 
-fn new_object(api_version: &str, kind: &str, source: &Object, now: i64) -> Object {
-    let mut object = Object::from_value(json!({"apiVersion": api_version, "kind": kind}))
-        .expect("both are set, and the source has an apiVersion");
-    set(&mut object, &["metadata", "name"], json!(name_from(source, now)));
-    object.set_namespace(source.namespace());
-    object
+const CONTROLLER_INSTANCE: &str = "workflows.argoproj.io/controller-instanceid";
+
+fn new_object(api_version: &str, kind: &str) -> Object {
+    Object::from_value(json!({"apiVersion": api_version, "kind": kind})).expect("both are set")
+}
+
+/// Where its source lives.
+fn place(object: &mut Object, source: &Object) {
+    if !source.namespace().is_empty() {
+        object.set_namespace(source.namespace());
+    }
 }

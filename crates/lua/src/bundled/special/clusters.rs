@@ -1,79 +1,106 @@
-//! Clusters, machines and what is spread over them.
+//! Clusters, machines, cloud resources and what is spread over clusters.
 
 use object::Object;
 use serde_json::Value;
 
 use super::super::rules::is_stale;
 use super::{
-    condition, conditions, degraded, healthy, is_false, is_true, progressing, suspended, text,
+    condition, conditions, degraded, has_conditions, has_status, healthy, is_false, is_true,
+    is_yes, progressing, suspended, text,
 };
 use crate::Health;
 
 /// A cluster of Cluster API. A condition that is false for a reason that will
 /// pass by itself has the severity Info.
 pub(super) fn cluster(object: &Object) -> Option<Health> {
-    if object.at(&["spec", "paused"]) == Some(&Value::Bool(true)) {
+    if is_yes(object.at(&["spec", "paused"])) {
         return suspended("Cluster is paused");
     }
     if let Some(ready) = condition(conditions(object), "Ready")
         && is_false(ready)
-        && !matches!(text(ready, "severity"), "Info" | "Warning")
+        && text(ready, "severity") != "Info"
     {
         return degraded(text(ready, "message"));
     }
-    let all_true = conditions(object).iter().all(is_true) && !conditions(object).is_empty();
     match object.text(&["status", "phase"]) {
-        Some("Provisioned") if all_true => healthy("Cluster is running"),
+        Some("Provisioned") => healthy("Cluster is running"),
+        Some("Failed") => degraded(""),
         _ => progressing("Waiting for clusters"),
     }
 }
 
 pub(super) fn machine_pool(object: &Object) -> Option<Health> {
-    let Some(phase) = object.text(&["status", "phase"]) else {
-        return progressing("Waiting for MachinePool");
-    };
+    let phase = object.text(&["status", "phase"]);
     let waiting: Vec<String> = conditions(object)
         .iter()
-        .filter(|condition| is_false(condition))
-        .map(|condition| format!("Not {} ({})", text(condition, "type"), text(condition, "reason")))
+        .filter(|condition| is_false(condition) && condition.get("type").is_some())
+        .map(|condition| {
+            let kind = text(condition, "type");
+            match condition.get("reason").and_then(Value::as_str) {
+                Some(reason) => format!("Not {kind} ({reason})"),
+                None => format!("Not {kind}"),
+            }
+        })
         .collect();
-    let message = if waiting.is_empty() {
-        format!("MachinePool is {phase}")
-    } else {
-        format!("MachinePool is {phase}: {}", waiting.join(", "))
-    };
+    let mut message = phase.map(|phase| format!("MachinePool is {phase}")).unwrap_or_default();
+    if !waiting.is_empty() {
+        message = format!("{message}: {}", waiting.join(", "));
+    }
     match phase {
-        "Running" | "Scaling" | "ScalingUp" | "ScalingDown" => healthy(message),
-        "Failed" | "Unknown" => degraded(message),
+        Some("Running" | "Scaling") => healthy(message),
+        Some("Failed" | "Unknown") => degraded(message),
         _ => progressing(message),
     }
 }
 
 /// The control plane of a managed EKS cluster.
 pub(super) fn aws_control_plane(object: &Object) -> Option<Health> {
-    if let Some(failure) = object.text(&["status", "failureMessage"]) {
-        return degraded(failure);
-    }
-    let errors: String = conditions(object)
-        .iter()
-        .filter(|it| is_false(it) && text(it, "severity") == "Error")
-        .map(|it| format!("{} ", text(it, "message")))
-        .collect();
-    if !errors.is_empty() {
-        return degraded(errors);
+    if !has_status(object) {
+        return progressing("Provisioning...");
     }
     if is_stale(object) {
         return progressing("Waiting for the control plane spec to be reconciled");
     }
-    if object.at(&["status", "ready"]) != Some(&Value::Bool(true)) {
-        return progressing("Control plane is not ready (.status.ready is false)");
+    if let Some(failure) = object.text(&["status", "failureMessage"]).filter(|it| !it.is_empty()) {
+        return degraded(failure);
+    }
+    if !has_conditions(object) {
+        return progressing("Provisioning...");
     }
     if condition(conditions(object), "EKSControlPlaneUpdating").is_some_and(is_true) {
         return progressing("EKS control plane is updating");
     }
-    match condition(conditions(object), "Ready") {
-        Some(ready) if is_true(ready) => healthy("Control plane is ready"),
-        _ => progressing("Control plane is not ready"),
+    if condition(conditions(object), "Ready").is_some_and(is_true) {
+        return healthy("Control plane is ready");
+    }
+    let errors: Vec<&str> = conditions(object)
+        .iter()
+        .filter(|it| is_false(it) && text(it, "severity") == "Error")
+        .map(|it| text(it, "message"))
+        .collect();
+    if !errors.is_empty() {
+        return degraded(errors.iter().map(|error| format!("{error} ")).collect::<String>());
+    }
+    if object.at(&["status", "ready"]) == Some(&Value::Bool(false)) {
+        return progressing("Control plane is not ready (.status.ready is false)");
+    }
+    progressing("Control plane is not ready")
+}
+
+/// A provider of Crossplane: the package is installed, and what it installed runs.
+pub(super) fn crossplane_provider(object: &Object) -> Option<Health> {
+    if !has_conditions(object) {
+        return progressing("Waiting for provider to be installed");
+    }
+    let of = |kind: &str| condition(conditions(object), kind);
+    let reason = |it: Option<&Value>| it.map(|it| text(it, "reason").to_owned());
+    let (installed, running) = (of("Installed"), of("Healthy"));
+    let message: Vec<String> = [reason(installed), reason(running)].into_iter().flatten().collect();
+    let message = message.join(" ");
+    if installed.is_some_and(is_true) && running.is_some_and(is_true) {
+        healthy(message)
+    } else {
+        degraded(message)
     }
 }
 
@@ -88,18 +115,20 @@ pub(super) fn stack_install(object: &Object) -> Option<Health> {
 }
 
 pub(super) fn iam_role(object: &Object) -> Option<Health> {
-    let status = |field: &str| object.text(&["status", field]).unwrap_or("<none>");
-    let role = format!("'{}'", status("roleName"));
-    let identity = format!("with ARN '{}' and ID '{}'.", status("roleARN"), status("roleID"));
-    match object.text(&["status", "state"]) {
+    let status = |field: &str| object.text(&["status", field]);
+    let named = |field: &str| status(field).unwrap_or("<none>");
+    let role = format!("'{}'", named("roleName"));
+    let identity = format!("with ARN '{}' and ID '{}'.", named("roleARN"), named("roleID"));
+    match status("state") {
         Some("Ready") => healthy(format!("Role {role} exists {identity}")),
         Some("Error" | "PolicyNotAllowed" | "RolesMaxLimitReached" | "RoleNameNotAvailable") => {
             let retries = object.integer(&["status", "retryCount"]).unwrap_or(0);
             let retry = if retries > 0 { format!(" (retry {retries})") } else { String::new() };
             let error = status("errorDescription");
+            let error = error.map(|it| format!(" Reconciliation error was: {it}"));
+            let error = error.unwrap_or_default();
             degraded(format!(
-                "Failed to reconcile the Iamrole{retry} for role {role} {identity} \
-                 Reconciliation error was: {error}"
+                "Failed to reconcile the Iamrole{retry} for role {role} {identity}{error}"
             ))
         }
         _ => progressing("Waiting for Iamrole to be reconciled"),
@@ -109,12 +138,17 @@ pub(super) fn iam_role(object: &Object) -> Option<Health> {
 /// An object that is placed on several clusters is as healthy as on each.
 pub(super) fn karmada_binding(object: &Object) -> Option<Health> {
     let placed = object.list(&["status", "aggregatedStatus"]);
-    let applied = condition(conditions(object), "FullyApplied").is_some_and(is_true);
-    if !applied || placed.is_empty() {
+    let complete = match object.at(&["spec", "clusters"]).and_then(Value::as_array) {
+        Some(clusters) => clusters.len() == placed.len(),
+        None => object.kind() == "ResourceBinding",
+    };
+    if placed.is_empty() || !complete {
         return progressing("Current resource status is insufficient");
     }
-    let unhealthy = placed.iter().any(|cluster| {
-        cluster.get("applied") != Some(&Value::Bool(true)) || text(cluster, "health") == "Unhealthy"
+    let unhealthy = placed.iter().any(|cluster| match text(cluster, "health") {
+        "Unhealthy" => true,
+        "Unknown" => cluster.get("applied") != Some(&Value::Bool(true)),
+        _ => false,
     });
     if unhealthy { degraded("Current resource status is unhealthy") } else { healthy("") }
 }

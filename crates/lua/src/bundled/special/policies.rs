@@ -3,35 +3,44 @@
 use object::Object;
 use serde_json::Value;
 
-use super::{degraded, healthy, list, progressing, text};
-use crate::Health;
+use super::{has_status, healthy, is_yes, list, progressing, text};
+use crate::{Health, Status};
 
 /// A policy is a root, with a status per cluster, or a copy, with one per template.
 pub(super) fn governance_policy(object: &Object) -> Option<Health> {
-    if object.at(&["spec", "disabled"]) == Some(&Value::Bool(true)) {
+    if is_yes(object.at(&["spec", "disabled"])) {
         return healthy("Policy is disabled");
     }
-    let compliant = object.text(&["status", "compliant"]);
+    let reports = |field: &str| object.at(&["status", field]).and_then(Value::as_array);
     let placed = !object.list(&["status", "placement"]).is_empty();
-    let (subjects, entries, name): (&str, _, fn(&Value) -> &str) = if placed {
-        ("clusters", object.list(&["status", "status"]), |entry| text(entry, "clustername"))
-    } else {
-        ("templates", object.list(&["status", "details"]), |entry| {
-            entry.get("templateMeta").map(|meta| text(meta, "name")).unwrap_or_default()
-        })
+    let Some(compliant) = object.text(&["status", "compliant"]) else {
+        return if placed && reports("status").is_none() && has_status(object) {
+            healthy("No clusters match this policy")
+        } else {
+            progressing("Waiting for the status to be reported")
+        };
     };
-    match compliant {
-        None if placed => healthy("No clusters match this policy"),
-        None => progressing("Waiting for the status to be reported"),
-        Some("Compliant") => healthy(format!("All {subjects} are compliant")),
-        Some(_) => {
-            let failing: Vec<&str> = entries
-                .iter()
-                .filter(|entry| text(entry, "compliant") != "Compliant")
-                .map(name)
-                .collect();
-            degraded(format!("NonCompliant {subjects}: {}", failing.join(", ")))
-        }
+    let message = if let Some(clusters) = reports("status") {
+        compliance("clusters", clusters, |it| it.get("clustername")?.as_str())
+    } else if let Some(templates) = reports("details") {
+        compliance("templates", templates, |it| it.get("templateMeta")?.get("name")?.as_str())
+    } else {
+        String::new()
+    };
+    Some(Health::new(status_of(compliant), message))
+}
+
+fn status_of(compliant: &str) -> Status {
+    if compliant == "Compliant" { Status::Healthy } else { Status::Degraded }
+}
+
+fn compliance(subjects: &str, entries: &[Value], name: fn(&Value) -> Option<&str>) -> String {
+    let failing = entries.iter().filter(|entry| text(entry, "compliant") != "Compliant");
+    let failing: Vec<&str> = failing.filter_map(name).collect();
+    if failing.is_empty() {
+        format!("All {subjects} are compliant")
+    } else {
+        format!("NonCompliant {subjects}: {}", failing.join(", "))
     }
 }
 
@@ -40,16 +49,18 @@ pub(super) fn configuration_policy(object: &Object) -> Option<Health> {
         return progressing("Waiting for the status to be reported");
     };
     let evaluated = object.integer(&["status", "lastEvaluatedGeneration"]);
-    let generation = object.integer(&["metadata", "generation"]);
-    if evaluated.is_some() && evaluated != generation {
+    if evaluated != object.integer(&["metadata", "generation"]) {
         return progressing("Waiting for the status to be updated");
     }
-    let details: Vec<String> = object
-        .list(&["status", "compliancyDetails"])
-        .iter()
-        .flat_map(|detail| list(detail, "conditions"))
-        .map(|it| format!("{} - {}", text(it, "type"), text(it, "message")))
-        .collect();
-    let message = details.join("; ");
-    if compliant == "Compliant" { healthy(message) } else { degraded(message) }
+    let Some(details) = object.at(&["status", "compliancyDetails"]).and_then(Value::as_array)
+    else {
+        return progressing("Waiting for compliance");
+    };
+    let told = |it: &Value| {
+        let field = |name: &str| it.get(name)?.as_str();
+        Some(format!("{} - {}", field("type")?, field("message")?))
+    };
+    let conditions = details.iter().flat_map(|detail| list(detail, "conditions"));
+    let message: Vec<String> = conditions.filter_map(told).collect();
+    Some(Health::new(status_of(compliant), message.join("; ")))
 }
