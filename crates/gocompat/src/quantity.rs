@@ -88,6 +88,10 @@ impl Quantity {
             }
             format => (amount, format),
         };
+        // What is printed must be readable again.
+        if amount.is_beyond(MAX_EXPONENT) {
+            return Err(QuantityError::TooLong);
+        }
         Ok(Self { amount, format, kept_text })
     }
 
@@ -299,6 +303,14 @@ mod tests {
         assert_eq!(quantity("1Ki"), quantity("1.024k"));
         assert!(quantity("1e30") > quantity("9Ei"));
         assert!(quantity("-1n") < quantity("0"));
+    }
+
+    #[test]
+    fn what_could_not_be_read_again_once_printed_is_refused() {
+        for long in ["0100e1000", &format!("1{}", "0".repeat(1010))] {
+            assert_eq!(Quantity::parse(long), Err(QuantityError::TooLong), "{long:.20}");
+        }
+        assert_eq!(Quantity::parse("1e999").expect("a quantity").to_string(), "1e999");
     }
 
     #[test]

@@ -132,6 +132,11 @@ impl Decimal {
         if digits.is_empty() { "0".to_owned() } else { digits }
     }
 
+    /// Is its exponent above this one where it is printed with powers of a thousand?
+    pub(super) fn is_beyond(&self, most: i32) -> bool {
+        self.exponent - self.exponent.rem_euclid(3) > most
+    }
+
     /// Number and exponent, the exponent a multiple of three and the number whole
     /// and as short as it can be.
     pub(super) fn in_powers_of_1000(&self) -> (String, i32) {
