@@ -1,9 +1,9 @@
-//! A second opinion: is what says Synced as git wants it, and what says Healthy rolled out?
+//! A second opinion: is what says Synced as git wants it?
 //!
-//! Shares nothing with the product but the API server. Git is read with git;
-//! kubectl asks what applying git's files would change, and how far their rollouts are. Knows
-//! Applications with one source of plain files in a repository on this machine, an object each; hooks
-//! do not count, and of health only what kubectl itself can tell. `examples/truth.rs` is the same as a program.
+//! Shares nothing with the product but the API server. Git is read with git, and
+//! kubectl asks what applying git's files would change. Knows Applications with
+//! one source of plain files in a repository on this machine, an object each; hooks do
+//! not count.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,38 +18,13 @@ use serde_json::Value;
 /// What makes a manifest a hook, which is there only while it runs.
 const HOOK: &str = "argocd.argoproj.io/hook:";
 
-/// Kinds of which `kubectl rollout status` tells whether they are where they should be.
-const ROLLED_OUT: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
-
-/// An Application that said Synced, or Healthy, for longer than may be while it was not so.
+/// An Application that said Synced for longer than may be while it was not so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lie {
     /// Its name.
     pub app: String,
-    /// What it said.
-    pub said: Claim,
-    /// What applying git's files would have changed, or what was not rolled out.
+    /// What applying git's files would have changed.
     pub difference: String,
-}
-
-/// What an Application says of itself that can be held against it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Claim {
-    /// The cluster has what git wants.
-    Synced,
-    /// What the cluster has works.
-    Healthy,
-}
-
-impl Claim {
-    const ALL: [Self; 2] = [Self::Synced, Self::Healthy];
-
-    fn is_made_by(self, app: &Value) -> bool {
-        match self {
-            Self::Synced => text(app, "/status/sync/status") == "Synced",
-            Self::Healthy => text(app, "/status/health/status") == "Healthy",
-        }
-    }
 }
 
 /// Looks at every Application again and again, until asked what it found.
@@ -86,7 +61,7 @@ impl Checker {
     }
 }
 
-/// What says Synced or Healthy at this moment and is not so.
+/// What says Synced at this moment and is not so.
 #[must_use]
 pub fn lies_now(kubectl: PathBuf) -> Vec<Lie> {
     let mut watch = Watch::new(kubectl, Duration::ZERO);
@@ -97,8 +72,8 @@ pub fn lies_now(kubectl: PathBuf) -> Vec<Lie> {
 struct Watch {
     kubectl: PathBuf,
     patience: Duration,
-    /// Since when each claim of an Application has been wrong without a break.
-    wrong: BTreeMap<(String, Claim), Instant>,
+    /// Since when each Application has been wrong without a break.
+    wrong: BTreeMap<String, Instant>,
     lies: Vec<Lie>,
 }
 
@@ -114,54 +89,34 @@ impl Watch {
             return;
         };
         for app in list["items"].as_array().into_iter().flatten() {
-            for claim in Claim::ALL {
-                self.judge(app, claim);
-            }
+            self.judge(app);
         }
     }
 
-    fn judge(&mut self, app: &Value, claim: Claim) {
+    fn judge(&mut self, app: &Value) {
         let name = text(app, "/metadata/name").to_owned();
-        let difference = claim.is_made_by(app).then(|| self.difference(app, claim)).flatten();
+        let difference = says_synced(app).then(|| self.difference(app)).flatten();
         let namespace = text(app, "/metadata/namespace");
         let still = || self.kubectl(&["get", "application", &name, "--namespace", namespace]);
-        let wrong = (name.clone(), claim);
-        match difference.filter(|_| still().is_some_and(|it| claim.is_made_by(&it))) {
-            None => drop(self.wrong.remove(&wrong)),
+        match difference.filter(|_| still().is_some_and(|it| says_synced(&it))) {
+            None => drop(self.wrong.remove(&name)),
             Some(difference) => {
-                let since = *self.wrong.entry(wrong).or_insert_with(Instant::now);
+                let since = *self.wrong.entry(name.clone()).or_insert_with(Instant::now);
                 if since.elapsed() >= self.patience {
-                    self.lies.push(Lie { app: name, said: claim, difference });
+                    self.lies.push(Lie { app: name, difference });
                 }
             }
         }
     }
 
-    /// What speaks against a claim; none if nothing, or if nobody can tell.
-    fn difference(&self, app: &Value, claim: Claim) -> Option<String> {
+    /// What applying git's files would change; none if nothing, or if nobody can tell.
+    fn difference(&self, app: &Value) -> Option<String> {
         let source = |field: &str| text(app, &format!("/spec/source/{field}"));
         let repo = source("repoURL").strip_prefix("file://")?;
         let files = files(Path::new(repo), source("targetRevision"), source("path"))?;
         let namespace = text(app, "/spec/destination/namespace");
         let mut objects = files.iter().filter(|file| !file.contains(HOOK));
-        match claim {
-            Claim::Synced => objects.find_map(|file| self.would_change(file, namespace)),
-            Claim::Healthy => objects.find_map(|file| self.is_not_rolled_out(file, namespace)),
-        }
-    }
-
-    /// What kubectl says of an object whose rollout is under way or stuck.
-    fn is_not_rolled_out(&self, manifest: &str, namespace: &str) -> Option<String> {
-        let kind = ROLLED_OUT.iter().find(|it| manifest.contains(&format!("kind: {it}\n")))?;
-        let get = ["get", "--filename=-", "--namespace", namespace, "--output=json"];
-        let live = self.kubectl_with(&get, manifest)?;
-        let name = format!("{kind}/{}", text(&live, "/metadata/name"));
-        let status = ["rollout", "status", &name, "--watch=false", "--namespace", namespace];
-        let told = Command::new(&self.kubectl).args(status).output().ok()?;
-        let told = String::from_utf8_lossy(&told.stdout).into_owned();
-        let is_done =
-            told.contains("successfully rolled out") || told.contains("roll out complete");
-        (!told.is_empty() && !is_done).then(|| format!("{name}: {}", told.trim()))
+        objects.find_map(|file| self.would_change(file, namespace))
     }
 
     fn would_change(&self, manifest: &str, namespace: &str) -> Option<String> {
@@ -199,6 +154,10 @@ impl Watch {
 
 fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn says_synced(app: &Value) -> bool {
+    text(app, "/status/sync/status") == "Synced"
 }
 
 /// An object without what every write changes.

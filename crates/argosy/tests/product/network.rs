@@ -159,43 +159,6 @@ async fn a_sync_that_is_under_way_waits_for_its_cluster() {
     assert_eq!(app.await.status.history.len(), 1);
 }
 
-/// Its cluster is away for longer than a sync waits for it.
-#[tokio::test]
-async fn a_sync_whose_cluster_stays_away_ends_and_is_tried_again_when_it_is_back() {
-    let world = World::new();
-    world.start_product();
-    let it = world.test("minutes").await;
-    let far = Far::of(&world);
-    it.create(&far.secret).await;
-    let repo = Repo::new();
-    let web = |image: &str| crate::world::deployment("web", 0, image);
-    let later =
-        |image: &str| web(image).replace("name: web", "name: later").replace("\"0\"", "\"1\"");
-    repo.commit(&[("app/web.yaml", &web("web:!")), ("app/later.yaml", &later("web:1"))]);
-    let mut app = far.application(&it, &repo);
-    let backoff = json!({"duration": "1s", "factor": 1, "maxDuration": "1s"});
-    app["spec"]["syncPolicy"]["retry"] = json!({"limit": 1000, "backoff": backoff});
-    it.create(&app).await;
-    it.until("waiting for web", |app| {
-        let state = app.status.operation_state.as_ref();
-        state.is_some_and(|it| it.message.starts_with("waiting for healthy state"))
-    })
-    .await;
-
-    let checker = checker(&world);
-    far.proxy.is(Mood::Cut);
-    it.until("tried again, in vain", |app| {
-        let state = app.status.operation_state.as_ref();
-        is_unknown(app) && state.is_some_and(|it| it.retry_count > 0)
-    })
-    .await;
-    let second = repo.commit(&[("app/web.yaml", &web("web:1"))]);
-    far.proxy.is(Mood::Passing);
-    let app = it.until_synced().await;
-    assert_eq!(app.status.sync.revision, second);
-    assert_eq!(checker.lies(), no_lies());
-}
-
 /// The versions that our watches would go on from are compacted away while they are gone.
 #[tokio::test]
 async fn what_happened_in_versions_that_are_compacted_away_is_found_by_listing_again() {

@@ -293,16 +293,6 @@ impl Test<'_> {
         what: &str,
         wanted: impl Fn(&Application) -> bool,
     ) -> Application {
-        self.until_in(CONTROL_NAMESPACE, what, wanted).await
-    }
-
-    /// The same of an Application of this test's name in another namespace.
-    pub(crate) async fn until_in(
-        &self,
-        namespace: &str,
-        what: &str,
-        wanted: impl Fn(&Application) -> bool,
-    ) -> Application {
         let kind = api_kind("argoproj.io/v1alpha1", "Application");
         let read = |object: &Object| {
             serde_json::from_value::<Application>(object.clone().into_value())
