@@ -42,14 +42,24 @@ fn the_api_answers_over_grpc() {
     tell(Over::Grpc);
 }
 
+/// As the product's: unoptimised, a function that holds Applications takes much of a stack. The
+/// story itself is one such function.
+const STACK: usize = 16 << 20;
+
 fn tell(over: Over) {
+    let teller = std::thread::Builder::new().stack_size(STACK).spawn(move || tell_here(over));
+    if let Err(panic) = teller.expect("a thread").join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+fn tell_here(over: Over) {
     // Another test of this process may have been first.
     drop(rustls::crypto::ring::default_provider().install_default());
     let control_plane = DevCluster::start().expect("a control plane");
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
-        // As the product's: unoptimised, a function that holds Applications takes much of a stack.
-        .thread_stack_size(16 << 20)
+        .thread_stack_size(STACK)
         .build()
         .expect("a runtime");
     runtime.block_on(async {
