@@ -70,7 +70,7 @@ pub(super) fn parse_duration(whole: &str) -> Result<i128, String> {
         if !number.bytes().any(|byte| byte.is_ascii_digit()) {
             return Err(invalid());
         }
-        let quoted = quoted(whole);
+        let duration = quoted(whole);
         let unit: i128 = match unit_name {
             "ns" => 1,
             "us" | "µs" | "μs" => 1_000,
@@ -78,10 +78,10 @@ pub(super) fn parse_duration(whole: &str) -> Result<i128, String> {
             "s" => SECOND,
             "m" => 60 * SECOND,
             "h" => 3600 * SECOND,
-            "" => return Err(format!("time: missing unit in duration {quoted}")),
+            "" => return Err(format!("time: missing unit in duration {duration}")),
             other => {
                 let other = quoted(other);
-                return Err(format!("time: unknown unit {other} in duration {quoted}"));
+                return Err(format!("time: unknown unit {other} in duration {duration}"));
             }
         };
         let (integer, decimals) = number.split_once('.').unwrap_or((number, ""));

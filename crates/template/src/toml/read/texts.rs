@@ -139,7 +139,7 @@ impl Reader<'_> {
             let digit = self.next()?;
             if !digit.is_some_and(|c| c.is_ascii_hexdigit()) {
                 let letter = letter.unwrap_or_default();
-                let got = quote(self.text[start..self.at].as_bytes());
+                let got = quote(&self.text.as_bytes()[start..self.at]);
                 return self.fail_at(
                     digit,
                     format!("expected {name} hexadecimal digits after '\\{letter}', but got {got} instead"),
