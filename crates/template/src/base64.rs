@@ -84,7 +84,7 @@ fn decode_with(text: &[u8], alphabet: &[u8], bits: u32, group: usize) -> Result<
     }
     // Go's base32 does not look behind the padding.
     if let Some((position, _)) = padding.get(wanted)
-        && bits == 6
+        && (bits == 6 || wanted == 0)
     {
         return Err(*position);
     }

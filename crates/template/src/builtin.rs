@@ -62,7 +62,11 @@ fn length(_: &mut Call<'_>, arguments: &[Value]) -> Result<Value, Error> {
         Value::String(text) | Value::Bytes(text) => text.len(),
         Value::List(list) => list.len(),
         Value::Map(map) => map.entries().len(),
-        other => return Err(Error::function(format!("len of type {}", other.type_name()))),
+        other => {
+            // Go looks at what a pointer points to.
+            let name = other.type_name();
+            return Err(Error::function(format!("len of type {}", name.trim_start_matches('*'))));
+        }
     };
     Ok(Value::int(length as i64))
 }

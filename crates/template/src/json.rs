@@ -201,6 +201,9 @@ pub fn json_error(text: &[u8]) -> String {
         _ if text.trim_ascii().is_empty() => "EOF".into(),
         // A stream that ends too soon, in the words for streams.
         Some("unexpected end of JSON input") => "unexpected EOF".into(),
+        Some(message) if message.starts_with("invalid character ' '") && !text.contains(&b' ') => {
+            "unexpected EOF".into()
+        }
         Some(message) => message.into(),
         None => "invalid JSON".into(),
     }
@@ -255,11 +258,14 @@ impl Reader<'_> {
     }
 
     fn invalid(&self, context: &str) -> Error {
-        let Some(byte) = self.peek() else {
+        // Go takes the end for a blank, and is content with one between the parts.
+        let is_inside = context.contains("literal") || context.contains("escape");
+        let Some(byte) = self.peek().or_else(|| is_inside.then_some(b' ')) else {
             return Error::function("unexpected end of JSON input");
         };
         let shown = match byte {
             b'\'' => r"'\''".into(),
+            b'\\' => r"'\\'".into(),
             b'"' => "'\"'".into(),
             byte if byte < 0x80 && is_printable(byte as char) => format!("'{}'", byte as char),
             byte => {

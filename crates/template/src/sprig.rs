@@ -9,6 +9,7 @@ mod certificates;
 mod crypto;
 mod dates;
 mod der;
+mod durations;
 mod encoding;
 mod layout;
 mod lists;

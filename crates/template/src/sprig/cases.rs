@@ -110,6 +110,16 @@ pub(super) fn swap(text: &str) -> String {
         .collect()
 }
 
+/// A letter that words are made of; ideographs are words by themselves.
+fn is_letter(c: char) -> bool {
+    let is_ideograph = matches!(
+        c,
+        '\u{3400}'..='\u{4db5}' | '\u{4e00}'..='\u{9fcc}' | '\u{20000}'..='\u{2a6d6}'
+        | '\u{2a700}'..='\u{2b734}' | '\u{2b740}'..='\u{2b81d}'
+    );
+    c.is_alphabetic() && !is_ideograph
+}
+
 fn is_connector(c: char) -> bool {
     c == '-' || c == '_' || c.is_whitespace()
 }
@@ -243,7 +253,6 @@ impl<'a> Words<'a> {
                     && matches!(c, '\u{2010}'..='\u{2027}' | '\u{3001}'..='\u{3003}' | '¡' | '§' | '«' | '¶' | '·' | '»' | '¿')
             }
         };
-        let is_letter = |c: char| c.is_alphabetic();
         let (kind, end) = if is_connector(first) {
             (Word::Connector, self.run(is_connector))
         } else if is_punctuation(first) {
@@ -276,10 +285,10 @@ impl<'a> Words<'a> {
         let after = self.rest[capitals..].chars().next();
         let count = self.rest[..capitals].chars().count();
         match after {
-            Some(c) if c.is_alphabetic() && count == 1 => {
-                self.run(|c| c.is_alphabetic() && !c.is_uppercase())
+            Some(c) if is_letter(c) && count == 1 => {
+                self.run(|c| is_letter(c) && !c.is_uppercase())
             }
-            Some(c) if c.is_alphabetic() => {
+            Some(c) if is_letter(c) => {
                 let last = self.rest[..capitals].chars().next_back().map_or(0, char::len_utf8);
                 capitals - last
             }

@@ -281,7 +281,7 @@ pub(super) fn parse(layout: &str, whole: &str) -> Result<Parsed, String> {
 }
 
 /// Quotes as Go's `time` does, which has its own way: bytes that are no plain ASCII in hexadecimal.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for byte in text.bytes() {
         match byte {

@@ -21,6 +21,7 @@ pub(super) fn translate(source: &str) -> Result<Translated, String> {
         names: Vec::new(),
         captures: 0,
         open: vec![Vec::new()],
+        operand_end: 0,
     };
     translator.run(source)?;
     Ok(Translated { expression: translator.out, names: translator.names })
@@ -57,6 +58,8 @@ struct Translator<'a> {
     captures: usize,
     /// The counted repetitions in each group that is open, the outermost first.
     open: Vec<Vec<Repeat>>,
+    /// Where in the output a repetition belongs: flags may stand behind what it repeats.
+    operand_end: usize,
 }
 
 impl<'a> Translator<'a> {
@@ -79,8 +82,12 @@ impl<'a> Translator<'a> {
             let plain = || Operand::Present(Vec::new());
             operand = match c {
                 '(' => {
-                    self.group(here)?;
-                    Operand::Missing
+                    if self.group(here)? {
+                        Operand::Missing
+                    } else {
+                        // Flags alone leave what stands before them to be repeated.
+                        continue;
+                    }
                 }
                 ')' => {
                     if self.open.len() == 1 {
@@ -133,6 +140,7 @@ impl<'a> Translator<'a> {
                     plain()
                 }
             };
+            self.operand_end = self.out.len();
         }
         if self.open.len() > 1 {
             return Err(format!("missing closing ): `{source}`"));
@@ -161,7 +169,7 @@ impl<'a> Translator<'a> {
             }
             Operand::Present(inner) => inner,
         };
-        self.out.push_str(&shown);
+        self.out.insert_str(self.operand_end, &shown);
         if lazy {
             self.rest = &self.rest[1..];
         }
@@ -177,11 +185,12 @@ impl<'a> Translator<'a> {
         Ok(Operand::Repeated(shown))
     }
 
-    fn group(&mut self, here: &'a str) -> Result<(), String> {
+    /// What a parenthesis begins; false if it is only flags.
+    fn group(&mut self, here: &'a str) -> Result<bool, String> {
         let is_named =
             here.len() > 4 && here.starts_with("(?P<") || here.len() > 3 && here.starts_with("(?<");
         if is_named {
-            return self.named_group(here);
+            return self.named_group(here).map(|()| true);
         }
         if self.rest.starts_with('?') {
             self.next();
@@ -190,7 +199,7 @@ impl<'a> Translator<'a> {
         self.captures += 1;
         self.out.push('(');
         self.open.push(Vec::new());
-        Ok(())
+        Ok(true)
     }
 
     fn named_group(&mut self, here: &str) -> Result<(), String> {
@@ -211,7 +220,7 @@ impl<'a> Translator<'a> {
     }
 
     /// `(?flags)` or `(?flags:…)`.
-    fn flags(&mut self, here: &'a str) -> Result<(), String> {
+    fn flags(&mut self, here: &'a str) -> Result<bool, String> {
         let (mut is_off, mut has_flag) = (false, false);
         loop {
             let next = self.next();
@@ -229,10 +238,11 @@ impl<'a> Translator<'a> {
         if text != "(?)" {
             self.out.push_str(text);
         }
-        if text.ends_with(':') {
+        let is_group = text.ends_with(':');
+        if is_group {
             self.open.push(Vec::new());
         }
-        Ok(())
+        Ok(is_group)
     }
 
     /// What a backslash outside of a class says; false if it is nothing to repeat.

@@ -1,6 +1,6 @@
 //! Numbers that have names or units: `time.Month`, `time.Weekday` and `time.Duration`.
 
-use super::dates::show_duration;
+use super::durations::show_duration;
 use super::layout::{DAYS, MONTHS};
 use crate::call::{Function, Parameter};
 use crate::value::{IntType, Value};

@@ -17,8 +17,8 @@ pub(super) fn register(functions: &mut Functions) {
 
 fn parse(_: &mut Call<'_>, arguments: &[Value]) -> Result<Value, Error> {
     let whole = text(&arguments[0]);
-    let url = Url::parse(&whole).map_err(|problem| {
-        let shown = quote(whole.as_bytes());
+    let url = Url::parse(&whole).map_err(|Unreadable { url, problem }| {
+        let shown = quote(url.as_bytes());
         Error::function(format!("unable to parse url: parse {shown}: {problem}"))
     })?;
     Ok(Value::map([
@@ -44,14 +44,26 @@ struct Url {
     fragment: String,
 }
 
+/// What cannot be read of an address, and why.
+struct Unreadable<'a> {
+    url: &'a str,
+    problem: String,
+}
+
 impl Url {
-    fn parse(whole: &str) -> Result<Self, String> {
+    fn parse(whole: &str) -> Result<Self, Unreadable<'_>> {
+        let (before, fragment) = whole.split_once('#').unwrap_or((whole, ""));
+        let mut url = Self::parse_before_fragment(before)
+            .map_err(|problem| Unreadable { url: before, problem })?;
+        url.fragment = unescape(fragment).map_err(|problem| Unreadable { url: whole, problem })?;
+        Ok(url)
+    }
+
+    fn parse_before_fragment(whole: &str) -> Result<Self, String> {
         let mut url = Self::default();
         if whole.bytes().any(|byte| byte < 0x20 || byte == 0x7f) {
             return Err("net/url: invalid control character in URL".into());
         }
-        let (whole, fragment) = whole.split_once('#').unwrap_or((whole, ""));
-        url.fragment = unescape(fragment)?;
         let (scheme, mut rest) = split_scheme(whole)?;
         url.scheme = scheme.to_ascii_lowercase();
         if let Some((before, query)) = rest.split_once('?') {
@@ -235,8 +247,8 @@ fn join(parts: &Map) -> Result<Value, Error> {
         user
     } else {
         let whole = format!("proto://{user}@host");
-        let parsed = Url::parse(&whole).map_err(|problem| {
-            let shown = quote(whole.as_bytes());
+        let parsed = Url::parse(&whole).map_err(|Unreadable { url, problem }| {
+            let shown = quote(url.as_bytes());
             Error::function(format!("unable to parse userinfo in dict: parse {shown}: {problem}"))
         })?;
         parsed.user.unwrap_or_default()
