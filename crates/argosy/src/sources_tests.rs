@@ -242,7 +242,7 @@ async fn what_speaks_against_a_commit_is_told_in_the_same_words() {
                 ..request(source(&repo.file_url(), "app", "HEAD"))
             };
             let rendered = way.sources.render(asked).await.expect(way.name);
-            assert_eq!(rendered.problems, [expect.clone()], "{}", way.name);
+            assert_eq!(rendered.problems, std::slice::from_ref(expect), "{}", way.name);
         }
     }
 }

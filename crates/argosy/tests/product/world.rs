@@ -299,7 +299,9 @@ impl Test<'_> {
                 .expect("an Application")
         };
         let object = self
-            .watch(&kind, namespace, self.name, what, |it| it.is_some_and(|it| wanted(&read(it))))
+            .watch(&kind, CONTROL_NAMESPACE, self.name, what, |it| {
+                it.is_some_and(|it| wanted(&read(it)))
+            })
             .await;
         read(&object.expect("just seen"))
     }
