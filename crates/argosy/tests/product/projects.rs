@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::git::Repo;
 
-use crate::world::{CONTROL_NAMESPACE, Test, World, config_map, shared};
+use crate::world::{CONTROL_NAMESPACE, Test, World, api_kind, config_map, shared};
 
 const TRACKING: &str = "argocd.argoproj.io/tracking-id";
 
@@ -216,4 +216,44 @@ async fn an_empty_list_of_permitted_kinds_permits_none() {
     let results = &state.sync_result.as_ref().expect("results").resources;
     assert_eq!(results[0].message, "resource :ConfigMap is not permitted in project no-kinds");
     assert_eq!(it.get("v1", "ConfigMap", "m").await, None);
+}
+
+/// Who runs the installation names the namespaces, and who runs the project does.
+#[tokio::test]
+async fn applications_of_other_namespaces_are_looked_after_where_both_sides_say_so() {
+    let world = World::new();
+    let config = world.cluster.kubeconfig_path();
+    let flags = ["--application-namespaces=team-*,/^group-[0-9]$/"];
+    let mut product = world.spawn_product(&config, CONTROL_NAMESPACE, "data", &flags, &[]);
+    let it = world.test("any-namespace").await;
+    project(&it, json!({"sourceNamespaces": ["team-a", "group-*"]})).await;
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &config_map("m", "a", "1"))]);
+    let deploy = async |namespace: &str| {
+        world.kubectl(&["create", "namespace", namespace]);
+        let mut app = in_project(&it, it.automated(&repo));
+        app["metadata"]["namespace"] = json!(namespace);
+        app["spec"]["destination"]["namespace"] = json!(namespace);
+        it.create(&app).await;
+    };
+    for namespace in ["team-a", "group-1", "team-b", "elsewhere"] {
+        deploy(namespace).await;
+    }
+    for namespace in ["team-a", "group-1"] {
+        it.until_in(namespace, "Synced", |app| app.status.sync.status == "Synced").await;
+        let map = it.client.get(&api_kind("v1", "ConfigMap"), namespace, "m").await;
+        let map = map.expect("an answer").expect("a ConfigMap");
+        let id = format!("{namespace}_{}:/ConfigMap:{namespace}/m", it.name);
+        assert_eq!(map.annotation(TRACKING), Some(id.as_str()));
+    }
+    it.until_in("team-b", "told that its project does not know it", |app| {
+        has_condition(app, "UnknownError", "is not permitted to use project")
+            && app.status.sync.status == "Unknown"
+    })
+    .await;
+    let kind = api_kind("argoproj.io/v1alpha1", "Application");
+    let ignored = it.client.get(&kind, "elsewhere", it.name).await.expect("an answer");
+    assert_eq!(ignored.expect("an Application").at(&["status", "sync"]), None);
+    product.kill().expect("a process to kill");
+    product.wait().expect("its end");
 }

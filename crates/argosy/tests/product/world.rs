@@ -293,15 +293,23 @@ impl Test<'_> {
         what: &str,
         wanted: impl Fn(&Application) -> bool,
     ) -> Application {
+        self.until_in(CONTROL_NAMESPACE, what, wanted).await
+    }
+
+    /// The same of an Application of this test's name in another namespace.
+    pub(crate) async fn until_in(
+        &self,
+        namespace: &str,
+        what: &str,
+        wanted: impl Fn(&Application) -> bool,
+    ) -> Application {
         let kind = api_kind("argoproj.io/v1alpha1", "Application");
         let read = |object: &Object| {
             serde_json::from_value::<Application>(object.clone().into_value())
                 .expect("an Application")
         };
         let object = self
-            .watch(&kind, CONTROL_NAMESPACE, self.name, what, |it| {
-                it.is_some_and(|it| wanted(&read(it)))
-            })
+            .watch(&kind, namespace, self.name, what, |it| it.is_some_and(|it| wanted(&read(it))))
             .await;
         read(&object.expect("just seen"))
     }
