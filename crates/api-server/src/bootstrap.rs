@@ -2,7 +2,9 @@
 //! password; and before anything is deployed, the project `default`. What is
 //! there already is left alone.
 
-use ::cluster::{Client, RequestError};
+use std::time::Duration;
+
+use ::cluster::{ApiKind, Client, Disposition, RequestError};
 use ::settings::SettingsStore;
 use ::settings::accounts::{ADMIN, password_changed_key, password_key};
 use ::settings::names::SECRET;
@@ -11,6 +13,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use ring::rand::{SecureRandom as _, SystemRandom};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::logins::passwords::COST;
@@ -24,6 +28,8 @@ const PASSWORD_ALPHABET: &[u8; 64] =
 const KEY_LENGTH: usize = 32;
 /// So often another replica may be faster.
 const MOST_TRIES: u32 = 10;
+/// How long a control plane that does not answer is left alone.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// Why the API server could not start.
 #[derive(Debug, thiserror::Error)]
@@ -55,37 +61,48 @@ pub(crate) async fn bootstrap(
     store: &Store,
     settings: &SettingsStore,
 ) -> Result<(), BootstrapError> {
-    let failed = |what| move |source| BootstrapError::Store { what, source };
     let mut tries = 0;
-    let (secret, password) = loop {
-        match write_missing(store).await? {
-            Ok(written) => break written,
+    let mut made = None;
+    let secret = loop {
+        match write_missing(store, &mut made).await? {
+            Ok(secret) => break secret,
             // Another replica starts too and was faster: what it made is as good.
             Err(error) if error.is_conflict() && tries < MOST_TRIES => tries += 1,
-            Err(error) => return Err(failed(SECRET)(error)),
+            Err(source) => rest(BootstrapError::Store { what: SECRET, source }).await?,
         }
     };
     settings.see_secret(&secret);
-    if let Some(password) = password {
+    // A password counts if its hash is the one that is stored, whoever heard that it was.
+    let is_stored = |made: &First| secret["data"][password_key(ADMIN)] == made.hash;
+    if let Some(First { password, .. }) = made.filter(is_stored) {
         let data = Map::from_iter([("password".to_owned(), encoded(password.as_bytes()))]);
         let object = labelled(INITIAL_PASSWORD_SECRET, data);
-        let created = store.create::<Value>(&SECRETS, &object).await;
-        ignore_existing(created).map_err(failed(INITIAL_PASSWORD_SECRET))?;
+        make(store, &SECRETS, &object, INITIAL_PASSWORD_SECRET).await?;
     }
     Ok(())
 }
 
+/// The first password of the admin, and what is stored of it.
+struct First {
+    password: String,
+    hash: Value,
+}
+
 /// Writes what is missing in argocd-secret, unless somebody writes it at the same time;
-/// the Secret then, and the password if it is new.
+/// the Secret then. A password that had to be made is in `made`.
 async fn write_missing(
     store: &Store,
-) -> Result<Result<(Value, Option<String>), RequestError>, BootstrapError> {
+    made: &mut Option<First>,
+) -> Result<Result<Value, RequestError>, BootstrapError> {
     let secret = match store.get::<Value>(&SECRETS, SECRET).await {
         Ok(secret) => secret,
         Err(error) => return Ok(Err(error)),
     };
     let Missing { data, password } = missing_data(secret.as_ref()).await?;
-    let written = match secret {
+    if let Some(password) = password {
+        *made = Some(First { password, hash: data[&password_key(ADMIN)].clone() });
+    }
+    Ok(match secret {
         None => store.create(&SECRETS, &labelled(SECRET, data)).await,
         Some(secret) if data.is_empty() => Ok(secret),
         Some(secret) => {
@@ -93,8 +110,34 @@ async fn write_missing(
             let patch = json!({ "metadata": {"resourceVersion": version}, "data": data });
             store.merge(&SECRETS, SECRET, &patch).await
         }
-    };
-    Ok(written.map(|secret: Value| (secret, password)))
+    })
+}
+
+/// Makes an object, if it is not there, as soon as the control plane answers.
+async fn make<T: Serialize + DeserializeOwned>(
+    store: &Store,
+    kind: &ApiKind,
+    object: &T,
+    what: &'static str,
+) -> Result<(), BootstrapError> {
+    loop {
+        match ignore_existing(store.create(kind, object).await) {
+            Ok(()) => return Ok(()),
+            Err(source) => rest(BootstrapError::Store { what, source }).await?,
+        }
+    }
+}
+
+/// Waits a moment where a control plane is away, which says nothing against going on: it
+/// may go away while we start as well as later. Any other error is handed back.
+async fn rest(error: BootstrapError) -> Result<(), BootstrapError> {
+    let BootstrapError::Store { source, .. } = &error else { return Err(error) };
+    if source.disposition() != Disposition::RetrySoon {
+        return Err(error);
+    }
+    tracing::warn!(error = %source.in_one_line(), next = ?RETRY, "{error}, it is tried again");
+    tokio::time::sleep(RETRY).await;
+    Ok(())
 }
 
 /// Makes the project `default`, which Applications can do nothing without.
@@ -106,9 +149,7 @@ pub async fn make_default_project(
     namespace: &str,
 ) -> Result<(), BootstrapError> {
     let store = Store::new(control_plane.clone(), namespace);
-    let created = store.create(&PROJECTS, &default_project(namespace)).await;
-    let what = "the project default";
-    ignore_existing(created).map_err(|source| BootstrapError::Store { what, source })
+    make(&store, &PROJECTS, &default_project(namespace), "the project default").await
 }
 
 /// A certificate that we vouch for ourselves, until somebody brings a better one.
@@ -119,8 +160,13 @@ pub(crate) async fn make_certificate(
     let made = crate::tls::self_signed(store.namespace()).map_err(BootstrapError::Certificate)?;
     let (chain, key) = made;
     let data = json!({ "tls.crt": encoded(chain.as_bytes()), "tls.key": encoded(key.as_bytes()) });
-    let written = store.merge::<Value>(&SECRETS, SECRET, &json!({ "data": data })).await;
-    let written = written.map_err(|source| BootstrapError::Store { what: SECRET, source })?;
+    let patch = json!({ "data": data });
+    let written = loop {
+        match store.merge::<Value>(&SECRETS, SECRET, &patch).await {
+            Ok(written) => break written,
+            Err(source) => rest(BootstrapError::Store { what: SECRET, source }).await?,
+        }
+    };
     settings.see_secret(&written);
     Ok(())
 }

@@ -294,7 +294,7 @@ async fn deleting_an_application_without_the_finalizer_leaves_its_objects() {
 
 #[tokio::test]
 async fn an_application_of_a_cluster_that_nobody_knows_can_be_deleted() {
-    let it = shared().test("no-cluster").await;
+    let it = shared().test("lost-cluster").await;
     let repo = Repo::new();
     repo.commit(&[("app/m.yaml", &config_map("m", "a", "1"))]);
     let mut app = it.automated(&repo);
