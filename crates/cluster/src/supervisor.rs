@@ -117,7 +117,9 @@ impl Supervisor {
 
     /// Starts and stops watches until there is one for each kind in each scope, or none while the cluster rests.
     pub(crate) fn watch_what_is_served(&mut self) {
-        let wanted = self.wanted();
+        // One that wakes up from here on has no watches yet, and is seen to by the next turn.
+        let is_awake = !self.shared.attention.is_resting();
+        let wanted = if is_awake { self.wanted() } else { BTreeMap::new() };
         let stale: Vec<_> = self
             .watches
             .iter()
@@ -137,8 +139,10 @@ impl Supervisor {
         if self.watches.is_empty() {
             self.shared.update(Store::give_back);
         }
-        self.shared.attention.begun();
-        self.shared.note_settled();
+        if is_awake {
+            self.shared.attention.begun();
+            self.shared.note_settled();
+        }
     }
 
     fn start_watch(&mut self, place: (GroupKind, Scope), kind: Arc<ApiKind>) {
@@ -155,9 +159,6 @@ impl Supervisor {
     }
 
     fn wanted(&self) -> BTreeMap<(GroupKind, Scope), Arc<ApiKind>> {
-        if self.shared.attention.is_resting() {
-            return BTreeMap::new();
-        }
         let kinds = self.shared.kinds();
         let watchable = kinds
             .iter()
