@@ -251,7 +251,8 @@ async fn a_repository_by_ssh_says_where_its_contents_are_and_what_to_show_there(
     let known_hosts = sshd.known_host();
     let book = CredentialBook { repositories, known_hosts, ..CredentialBook::default() };
     server.server.set_credentials(book);
-    let shown = sshd.url(repo.path());
+    // Who logs in is not told.
+    let shown = url.split_once('@').map_or_else(|| url.clone(), |it| format!("ssh://{}", it.1));
     let said = server.keys(&url).await;
     let expect =
         wrong(&shown, &commit, &format!("{shown} does not say by ssh where its contents are"));
