@@ -26,7 +26,10 @@ const ARROWS: [(&str, &[&str]); 23] = [
     ("runtime", &[]),
     ("plugins", &["gocompat"]),
     ("cluster", &["engine", "gocompat", "object", "runtime"]),
-    ("repo-server", &["api", "gocompat", "object", "plugins", "render", "runtime", "wire"]),
+    (
+        "repo-server",
+        &["api", "engine", "gocompat", "object", "plugins", "render", "runtime", "wire"],
+    ),
     (
         "controller",
         &["api", "cluster", "engine", "gocompat", "lua", "object", "render", "runtime", "settings"],

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use ::cluster::Cluster;
 use api::{
-    AppKey, Application, ApplicationDestination, ApplicationSource, ApplicationTree, ChartDetails,
-    HealthStatus, OciMetadata, ResourceDiff, RevisionMetadata,
+    AppKey, AppProject, Application, ApplicationDestination, ApplicationSource, ApplicationTree,
+    ChartDetails, HealthStatus, OciMetadata, ResourceDiff, RevisionMetadata,
 };
+use engine::project::SourceRepos;
 use engine::{Explanation, Sides};
 use futures::future::BoxFuture;
 use object::{Object, ResourceKey};
@@ -65,11 +66,13 @@ pub trait Sources: Send + Sync {
         revision: &'a str,
     ) -> BoxFuture<'a, Result<OciMetadata, SourceError>>;
 
-    /// The paths of a repository that can be applications, with their types.
+    /// The paths of a repository that can be applications of a project, with
+    /// their types. The project is one with what it inherits.
     fn list_apps<'a>(
         &'a self,
         repo: &'a str,
         revision: &'a str,
+        project: &'a AppProject,
     ) -> BoxFuture<'a, Result<Vec<(String, String)>, SourceError>>;
 
     /// A push came: fetches what the source's revision stands for now and tells
@@ -83,10 +86,12 @@ pub trait Sources: Send + Sync {
         Box::pin(std::future::ready(None))
     }
 
-    /// What a source is, and what it takes.
+    /// What a source is to an Application of a project, and what it takes. The
+    /// project is one with what it inherits.
     fn details<'a>(
         &'a self,
         source: &'a ApplicationSource,
+        project: &'a AppProject,
     ) -> BoxFuture<'a, Result<Details, SourceError>>;
 }
 
@@ -153,6 +158,9 @@ pub struct RenderRequest {
     pub refs: Vec<(ApplicationSource, String)>,
     /// The project of the Application.
     pub project: String,
+    /// What the project permits: credentials of other repositories that the
+    /// source leads to are not used.
+    pub source_repos: SourceRepos,
     /// Where the manifests go: what it serves decides what a chart renders.
     pub cluster: Cluster,
     /// Render even if the result is known.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::api::{
-    AppKey, Application, ApplicationDestination, ApplicationSource, ApplicationTree, ChartDetails,
-    HealthStatus, HelmParameter, OciMetadata, ResourceDiff, RevisionMetadata, Time,
+    AppKey, AppProject, Application, ApplicationDestination, ApplicationSource, ApplicationTree,
+    ChartDetails, HealthStatus, HelmParameter, OciMetadata, ResourceDiff, RevisionMetadata, Time,
 };
 use anyhow::Context as _;
 use api_server::{
@@ -23,7 +23,9 @@ use object::{Object, ResourceKey};
 use prometheus_client::registry::Registry;
 use render::tree::MemoryTree;
 use render::{EnabledSourceTypes, RenderContext, SourceDetails, SourceType};
-use repo_server::{CommitSha, Freshness, ManifestQuery, RefSource, RepoUrl, TargetRevision};
+use repo_server::{
+    CommitSha, Freshness, ManifestQuery, RefSource, RepoUrl, SourceRepos, TargetRevision,
+};
 use runtime::{Chain, Shutdown, serve_metrics};
 use settings::SettingsStore;
 use settings::repositories::Repository;
@@ -226,6 +228,7 @@ impl InProcessSources {
                 capabilities,
                 ..self.sources.context(request.instance, request.namespace)
             },
+            source_repos: request.source_repos,
             integrity: None,
             ignore_cache: request.ignore_cache,
         }
@@ -393,11 +396,15 @@ impl Sources for InProcessSources {
         &'a self,
         repo: &'a str,
         revision: &'a str,
+        project: &'a AppProject,
     ) -> BoxFuture<'a, Result<Vec<(String, String)>, SourceError>> {
         async move {
             let revision = TargetRevision(revision.to_owned());
             let enabled = EnabledSourceTypes::default();
-            let apps = self.sources.server.list_apps(&RepoUrl::new(repo), &revision, enabled).await;
+            let permitted = SourceRepos::new(&project.spec.source_repos);
+            let (server, project) = (&self.sources.server, &project.metadata.name);
+            let repo = server.repo(repo, project);
+            let apps = server.list_apps(&repo, &revision, enabled, project, permitted).await;
             let apps = apps.map_err(|it| told(&it))?;
             Ok(apps.into_iter().map(|(path, kind)| (path, kind.as_str().to_owned())).collect())
         }
@@ -432,13 +439,18 @@ impl Sources for InProcessSources {
     fn details<'a>(
         &'a self,
         source: &'a ApplicationSource,
+        project: &'a AppProject,
     ) -> BoxFuture<'a, Result<Details, SourceError>> {
         let query = ManifestQuery {
             source: source.clone(),
             revision: TargetRevision(source.target_revision.clone()),
             freshness: Freshness::Latest,
             refs: Vec::new(),
-            context: RenderContext::new("", ""),
+            context: RenderContext {
+                project: project.metadata.name.clone(),
+                ..RenderContext::new("", "")
+            },
+            source_repos: SourceRepos::new(&project.spec.source_repos),
             integrity: None,
             ignore_cache: false,
         };

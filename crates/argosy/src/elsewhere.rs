@@ -14,7 +14,7 @@ use futures::future::BoxFuture;
 use object::Object;
 use repo_server::client::{ClientOptions, ClientTls, RepoClient};
 use repo_server::service::{INACCESSIBLE_HEADER, NEXT_HEADER};
-use repo_server::{CommitSha, CredentialBook, sent};
+use repo_server::{CommitSha, CredentialBook, SourceRepos, sent};
 use settings::SettingsStore;
 use wire::message::repo_server::{
     HelmOptions, ManifestRequest, RefTarget, ResolveRevisionRequest, ResolveRevisionResponse, path,
@@ -166,6 +166,7 @@ impl Elsewhere {
         &self,
         source: api::ApplicationSource,
         project: String,
+        source_repos: &SourceRepos,
         refs: impl IntoIterator<Item = (api::ApplicationSource, String)>,
     ) -> ManifestRequest {
         let Known { book, rendering } = self.known();
@@ -184,8 +185,8 @@ impl Elsewhere {
         ];
         ManifestRequest {
             repo: Some(sent::repository(&book, &project, &source.repo_url)),
-            repos: sent::others(&book, &project, &source.repo_url),
-            helm_repo_creds: sent::templates(&book),
+            repos: sent::others(&book, &project, source_repos, &source.repo_url),
+            helm_repo_creds: sent::templates(&book, source_repos),
             kustomize_options: Some(KustomizeOptions {
                 build_options: rendering.kustomize_build_options,
                 ..KustomizeOptions::default()
@@ -195,6 +196,7 @@ impl Elsewhere {
             has_multiple_sources: !ref_sources.is_empty(),
             ref_sources,
             project_name: project,
+            project_source_repos: source_repos.entries().to_vec(),
             application_source: Some(source),
             ..ManifestRequest::default()
         }
@@ -248,7 +250,7 @@ impl Sources for Elsewhere {
             api_versions: request.kinds.api_versions(),
             source_integrity: request.integrity.filter(|_| self.checks_signatures),
             annotation_manifest_generate_paths: request.generate_paths,
-            ..self.request(request.source, request.project, refs)
+            ..self.request(request.source, request.project, &request.source_repos, refs)
         };
         async move {
             let asked = self.client.ask(path::GENERATE_MANIFEST, asked, max_age(freshness));

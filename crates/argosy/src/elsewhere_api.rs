@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ::api::{ApplicationSource, ChartDetails, OciMetadata, RevisionMetadata};
+use ::api::{AppProject, ApplicationSource, ChartDetails, OciMetadata, RevisionMetadata};
 use api_server::{Charts, Details, Refs, RenderRequest, Rendered, SourceError, Sources};
 use cluster::Client;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use plugins::Packer;
-use repo_server::sent;
+use repo_server::{SourceRepos, sent};
 use runtime::Chain;
 use settings::SettingsStore;
 use settings::repositories::Repository;
@@ -43,7 +43,7 @@ impl ElsewhereSources {
     }
 
     fn request(&self, request: RenderRequest) -> ManifestRequest {
-        let RenderRequest { source, project, refs, cluster, .. } = request;
+        let RenderRequest { source, project, source_repos, refs, cluster, .. } = request;
         let tracking = controller::tracking(&self.settings.current().tracking);
         ManifestRequest {
             revision: request.revision,
@@ -56,7 +56,7 @@ impl ElsewhereSources {
             installation_id: tracking.installation_id,
             kube_version: cluster.client().version().git_version.clone(),
             api_versions: cluster.kinds().api_versions(),
-            ..self.sources.request(source, project, refs)
+            ..self.sources.request(source, project, &source_repos, refs)
         }
     }
 }
@@ -189,9 +189,10 @@ impl Sources for ElsewhereSources {
         &'a self,
         repo: &'a str,
         revision: &'a str,
+        project: &'a AppProject,
     ) -> BoxFuture<'a, Result<Vec<(String, String)>, SourceError>> {
         let asked = message::ListAppsRequest {
-            repo: Some(self.sources.repository(repo, "")),
+            repo: Some(self.sources.repository(repo, &project.metadata.name)),
             revision: revision.to_owned(),
             ..Default::default()
         };
@@ -205,9 +206,12 @@ impl Sources for ElsewhereSources {
     fn details<'a>(
         &'a self,
         source: &'a ApplicationSource,
+        project: &'a AppProject,
     ) -> BoxFuture<'a, Result<Details, SourceError>> {
         async move {
-            let request = self.sources.request(source.clone(), String::new(), []);
+            let permitted = SourceRepos::new(&project.spec.source_repos);
+            let project = project.metadata.name.clone();
+            let request = self.sources.request(source.clone(), project, &permitted, []);
             let asked = message::RepoServerAppDetailsQuery {
                 repo: request.repo.clone(),
                 source: Some(source.clone()),

@@ -127,6 +127,7 @@ impl Sources for InProcess {
                 generate_paths: request.generate_paths,
                 ..self.context(request.instance, request.namespace)
             },
+            source_repos: request.source_repos,
             integrity: request.integrity.filter(|_| self.checks_signatures),
             ignore_cache: request.ignore_cache,
         };

@@ -10,12 +10,13 @@ use base64::engine::general_purpose::STANDARD;
 use controller::{Freshness, RefSource, RenderRequest, Rendered, SourceError, Sources};
 use prometheus_client::registry::Registry;
 use render::tracking::Tracking;
-use repo_server::RepoServer;
 use repo_server::client::{ClientOptions, ClientTls, RepoClient};
 use repo_server::service::{RepoService, ServiceOptions, TlsOptions};
+use repo_server::{RepoServer, SourceRepos};
 use runtime::Shutdown;
 use serde_json::json;
 use settings::SettingsStore;
+use testkit::files::FileServer;
 use testkit::git::Repo;
 use testkit::issuers::{self, RsaKey};
 
@@ -93,6 +94,7 @@ fn request(source: ApplicationSource) -> RenderRequest {
         freshness: Freshness::Latest,
         instance: "guestbook".to_owned(),
         project: "default".to_owned(),
+        source_repos: SourceRepos::all(),
         namespace: "web".to_owned(),
         tracking: Tracking::default(),
         kube_version: "v1.36.1".to_owned(),
@@ -305,8 +307,7 @@ async fn credentials_of_secrets_are_used_and_those_of_a_project_only_for_it() {
     let repo = Repo::new();
     repo.commit(&[("app/map.yaml", MAP)]);
     let http = repo.serve_http();
-    // user:s3cret
-    http.require_authorization("Basic dXNlcjpzM2NyZXQ=");
+    http.require_authorization(BASIC);
     let settings = no_settings();
     let text = |it: &str| STANDARD.encode(it);
     settings.see_secret(&json!({
@@ -327,6 +328,98 @@ async fn credentials_of_secrets_are_used_and_those_of_a_project_only_for_it() {
         assert!(error.message.starts_with("authentication required"), "{} {error:?}", way.name);
         assert!(!error.may_pass);
     }
+}
+
+/// `user:s3cret`
+const BASIC: &str = "Basic dXNlcjpzM2NyZXQ=";
+
+/// Settings with a password for a repository.
+fn with_password(url: &str, kind: &str) -> SettingsStore {
+    let settings = no_settings();
+    let text = |it: &str| STANDARD.encode(it);
+    settings.see_secret(&json!({
+        "metadata": {"name": "repo", "labels": {"argocd.argoproj.io/secret-type": "repository"}},
+        "data": {
+            "url": text(url), "type": text(kind),
+            "username": text("user"), "password": text("s3cret"),
+        },
+    }));
+    settings
+}
+
+/// Asks every way for a source that leads to a private repository: the answer
+/// when it is permitted, and when it is not.
+async fn check_bounds(settings: &SettingsStore, source: ApplicationSource, private: &str) {
+    for way in ways(settings).await {
+        let asked = |entries: &[&str]| {
+            let entries: Vec<String> = entries.iter().map(|&it| it.to_owned()).collect();
+            let source_repos = SourceRepos::new(&entries);
+            let project = "shop".to_owned();
+            way.sources.render(RenderRequest { source_repos, project, ..request(source.clone()) })
+        };
+        let own = source.repo_url.as_str();
+        for permitted in [vec!["*"], vec![own, private]] {
+            let rendered = asked(&permitted).await;
+            let rendered =
+                rendered.unwrap_or_else(|error| panic!("{}: {}", way.name, error.message));
+            assert_eq!(rendered.objects.len(), 1, "{}", way.name);
+        }
+        let expect = format!(
+            "authentication required: {private} does not answer anonymous requests; add credentials for it, or check that it exists (the project shop does not permit this repository in its sourceRepos, so credentials for it are not used; add it there if they may be)"
+        );
+        for permitted in [vec![own], vec!["*", &format!("!{private}")]] {
+            let error = asked(&permitted).await.expect_err(way.name);
+            assert!(error.message.ends_with(&expect), "{}: {}", way.name, error.message);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_chart_is_not_fetched_with_credentials_that_the_project_does_not_permit() {
+    let charts = FileServer::start();
+    let chart = "apiVersion: v2\nname: lib\nversion: 1.0.0\n";
+    let archive =
+        testkit::archive::chart("lib", &[("Chart.yaml", chart), ("templates/a.yaml", MAP)]);
+    charts.put("/lib-1.0.0.tgz", archive);
+    let index = "apiVersion: v1\nentries:\n  lib:\n  - {version: 1.0.0, urls: [lib-1.0.0.tgz]}\n";
+    charts.put("/index.yaml", index);
+    charts.require_authorization(BASIC);
+    let parent = format!(
+        "apiVersion: v2\nname: app\nversion: 1.0.0\ndependencies:\n- {{name: lib, version: 1.0.0, repository: {}}}\n",
+        charts.url()
+    );
+    let repo = Repo::new();
+    repo.commit(&[("app/Chart.yaml", parent.as_str())]);
+    let settings = with_password(&charts.url(), "helm");
+    check_bounds(&settings, source(&repo.file_url(), "app", "HEAD"), &charts.url()).await;
+}
+
+#[tokio::test]
+async fn a_base_is_not_fetched_with_credentials_that_the_project_does_not_permit() {
+    let base = Repo::new();
+    base.commit(&[("map.yaml", MAP), ("kustomization.yaml", "resources: [map.yaml]\n")]);
+    let private = base.serve_http();
+    private.require_authorization(BASIC);
+    let repo = Repo::new();
+    let kustomization = format!("resources: ['{}?ref=main']\n", private.url());
+    repo.commit(&[("app/kustomization.yaml", kustomization.as_str())]);
+    let http = repo.serve_http();
+    let settings = with_password(&private.url(), "git");
+    check_bounds(&settings, source(&http.url(), "app", "HEAD"), &private.url()).await;
+}
+
+#[tokio::test]
+async fn a_submodule_is_not_fetched_with_credentials_that_the_project_does_not_permit() {
+    let part = Repo::new();
+    part.commit(&[("map.yaml", MAP)]);
+    let private = part.serve_http();
+    let repo = Repo::new();
+    repo.git(["submodule", "--quiet", "add", &private.url(), "app"]);
+    repo.commit_all();
+    private.require_authorization(BASIC);
+    let http = repo.serve_http();
+    let settings = with_password(&private.url(), "git");
+    check_bounds(&settings, source(&http.url(), "app", "HEAD"), &private.url()).await;
 }
 
 #[tokio::test]

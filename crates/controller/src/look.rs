@@ -14,6 +14,7 @@ use api::{
 };
 use cluster::{ApiKind, Cluster, Continuity, FieldSetWish, Kinds, Known, Live, RequestError};
 use engine::operation::local_manifests;
+use engine::project::SourceRepos;
 use engine::status::compared_to;
 use engine::{
     Answers, Comparing, Comparison, Concern, Facts, Finding, Rules, Scope, TrackedBy, compare,
@@ -361,6 +362,7 @@ async fn render(
 ) -> bool {
     let sources = app.sources();
     let integrity = seen.permit.as_ref().and_then(|it| effective_integrity(&it.project.spec));
+    let source_repos = seen.permit.as_ref().map_or_else(SourceRepos::none, Permit::source_repos);
     if let At::Manifests(texts) = at {
         return read_manifests(texts, integrity.as_ref(), &sources, seen);
     }
@@ -371,7 +373,8 @@ async fn render(
     }
     for (index, source) in sources.iter().enumerate() {
         let request = request(controller, app, destination, source, index, at);
-        let request = RenderRequest { integrity: integrity.clone(), ..request };
+        let (integrity, source_repos) = (integrity.clone(), source_repos.clone());
+        let request = RenderRequest { integrity, source_repos, ..request };
         reached(Stage::ReadingSources);
         let span = tracing::info_span!(target: SPANS, "controller.GetRepoObjs", index);
         match controller.sources.render(request).instrument(span).await {
@@ -486,6 +489,7 @@ fn request(
         tracking: controller.settings().tracking.clone(),
         kube_version: destination.client().version().git_version.clone(),
         kinds: destination.kinds(),
+        source_repos: SourceRepos::none(),
         integrity: None,
         ignore_cache: level == Level::Hard,
         generate_paths: app

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use api::{ApplicationSource, SourceIntegrity};
 use cluster::Kinds;
+use engine::project::SourceRepos;
 use futures::future::BoxFuture;
 use object::Object;
 use render::tracking::Tracking;
@@ -51,6 +52,9 @@ pub struct RenderRequest {
     pub instance: String,
     /// The application's project.
     pub project: String,
+    /// What the project permits: credentials of other repositories that the
+    /// source leads to are not used.
+    pub source_repos: SourceRepos,
     /// The destination's namespace.
     pub namespace: String,
     /// How the objects are marked as the application's.

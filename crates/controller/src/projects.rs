@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use api::{AppProject, Application};
 use engine::project::inherit::{GlobalProject, globals_of, inherit};
-use engine::project::{Cluster, Denied, Gate, Place, ProjectClusters};
+use engine::project::{Cluster, Denied, Gate, Place, ProjectClusters, SourceRepos};
 use engine::windows::{Target, Trigger, Windows};
 use engine::{Comparison, Concern, Finding, Verdict};
 use jiff::{SignedDuration, Timestamp};
@@ -124,6 +124,11 @@ impl Permit {
     /// The address of the cluster it is about.
     pub(crate) fn server(&self) -> &str {
         &self.cluster.server
+    }
+
+    /// The repositories that its manifests may come from.
+    pub(crate) fn source_repos(&self) -> SourceRepos {
+        self.gate.sources().clone()
     }
 
     /// May the Application write or delete this object?

@@ -8,7 +8,8 @@
 //! The other files: [`validate()`] reads a project that somebody writes,
 //! [`inherit`] merges global projects into it, [`roles`] has its policies and
 //! tokens, [`service_account`] whose rights a sync has, [`orphans`] which
-//! resources may be nobody's, [`repo_url`] tells repositories apart.
+//! resources may be nobody's, [`repo_url`] tells repositories apart, [`SourceRepos`]
+//! which of them may be used.
 
 pub mod inherit;
 pub mod orphans;
@@ -16,10 +17,12 @@ mod pattern;
 pub mod repo_url;
 pub mod roles;
 mod service_account;
+mod source_repos;
 mod url;
 mod validate;
 
 pub use service_account::{Impersonation, NoServiceAccount, acting_account, service_account};
+pub use source_repos::SourceRepos;
 pub use validate::{GroupProblem, Invalid, InvalidClass, PolicyProblem, validate};
 
 use api::{AppProject, ApplicationSpec, ClusterResourceRestrictionItem};
@@ -33,7 +36,7 @@ use pattern::Pattern;
 #[derive(Clone, Debug)]
 pub struct Gate {
     project: String,
-    sources: Vec<Pattern>,
+    sources: SourceRepos,
     destinations: Vec<DestinationRule>,
     application_namespaces: Vec<String>,
     namespaced: KindRules,
@@ -177,7 +180,7 @@ impl Gate {
         let allowed = &spec.namespace_resource_whitelist;
         Self {
             project: project.metadata.name.clone(),
-            sources: spec.source_repos.iter().map(|entry| Pattern::of_repo(entry)).collect(),
+            sources: SourceRepos::new(&spec.source_repos),
             destinations: spec
                 .destinations
                 .iter()
@@ -260,30 +263,23 @@ impl Gate {
     /// # Errors
     /// If not.
     pub fn permits_source(&self, url: &str) -> Result<(), Denied> {
-        self.has_source(url).then_some(()).ok_or_else(|| Denied::Source {
+        self.sources.permits(url).then_some(()).ok_or_else(|| Denied::Source {
             repo: repo_url::without_credentials(url),
             project: self.project.clone(),
         })
     }
 
     fn permits_sync_source(&self, url: &str) -> Result<(), Denied> {
-        self.has_source(url).then_some(()).ok_or_else(|| Denied::SyncSource {
+        self.sources.permits(url).then_some(()).ok_or_else(|| Denied::SyncSource {
             repo: repo_url::without_credentials(url),
             project: self.project.clone(),
         })
     }
 
-    fn has_source(&self, url: &str) -> bool {
-        let url = repo_url::comparable(url);
-        let mut permitted = false;
-        for source in &self.sources {
-            if source.accepts(&url) {
-                permitted = true;
-            } else if source.forbids() {
-                return false;
-            }
-        }
-        permitted
+    /// The repositories that manifests may come from.
+    #[must_use]
+    pub fn sources(&self) -> &SourceRepos {
+        &self.sources
     }
 
     /// May this namespace of this cluster be deployed to?

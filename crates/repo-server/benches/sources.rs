@@ -68,6 +68,7 @@ fn query(url: &str, path: &str, name: String, freshness: Freshness) -> ManifestQ
         refs: Vec::new(),
         freshness,
         context: RenderContext::new(name, "web"),
+        source_repos: repo_server::SourceRepos::all(),
         integrity: None,
         ignore_cache: false,
     }

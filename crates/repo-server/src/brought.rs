@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::credentials::SharedBook;
 use crate::server::Inner;
-use crate::{CredentialBook, RepoCredentials, RepoUrl};
+use crate::{CredentialBook, RepoCredentials, RepoUrl, SourceRepos};
 
 /// More addresses than anybody has; then all are learned anew.
 const MAX_LEARNED: usize = 20_000;
@@ -105,6 +105,22 @@ impl State {
 }
 
 impl Inner {
+    /// A repository that a source leads to, as an Application of a project
+    /// reaches it: as a stranger, where the project does not permit it.
+    pub(crate) fn reached(
+        &self,
+        brought: Option<&Arc<Brought>>,
+        project: &str,
+        source_repos: &SourceRepos,
+        url: &RepoUrl,
+    ) -> RepoUrl {
+        if url.is_permitted_by(source_repos) {
+            self.seen(brought, project, url)
+        } else {
+            url.as_stranger()
+        }
+    }
+
     /// The repository at an address as a request sees it: with what it brought,
     /// or else as its project does.
     pub(crate) fn seen(

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gocompat::glob::filepath_match;
+use render::RenderError;
 use render::tree::{EntryKind, Tree, TreeError, TreePath};
-use render::{RenderContext, RenderError};
 
 use crate::job::{At, Job, Origin, Trees};
 use crate::{CommitSha, RepoServer, RepoUrl, SourceError};
@@ -29,8 +29,7 @@ impl RepoServer {
             |commit: &CommitSha| At { repository: Arc::clone(&repository), commit: commit.clone() };
         // The other tree comes as if it were a source referred to.
         let refs = BTreeMap::from([(String::new(), at(from))]);
-        let context = RenderContext::new("", "");
-        let job = Job::new(Origin::Git(at(to)), refs, Default::default(), context);
+        let job = Job::without_submodules(Origin::Git(at(to)), refs);
         let job = Job { brought: self.brought.clone(), ..job };
         let look = move |_: &Arc<_>, _: &Job, trees: &Trees| {
             let roots = trees.roots();

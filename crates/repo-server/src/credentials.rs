@@ -205,7 +205,7 @@ impl CredentialBook {
     /// are meant for it first.
     fn known(&self, url: &RepoUrl) -> impl Iterator<Item = &(String, RepoCredentials)> {
         let own = self.projects.get(url.project()).into_iter().flatten();
-        own.chain(&self.repositories)
+        own.chain(&self.repositories).filter(|_| !url.is_stranger())
     }
 
     /// A submodule as it is reached: with its own credentials, or where it has
@@ -285,6 +285,7 @@ impl CredentialBook {
         own: &RepoCredentials,
         template: Option<&(String, RepoCredentials)>,
     ) -> Trust {
+        let template = template.filter(|_| !url.is_stranger());
         let credentials =
             template.map_or_else(|| own.clone(), |(_, template)| own.filled_from(template));
         let host = url.host().unwrap_or_default();

@@ -356,7 +356,12 @@ mod tests {
     #[track_caller]
     fn check(writes: impl FnOnce(&Disk, SourceKey), expect: Option<(u8, &str)>) {
         let folder = tempfile::tempdir().expect("a folder");
-        let key = SourceKey::of("a", &Default::default(), &render::RenderContext::new("a", "b"));
+        let key = SourceKey::of(
+            "a",
+            &Default::default(),
+            &render::RenderContext::new("a", "b"),
+            &crate::SourceRepos::all(),
+        );
         let disk = Disk::open(folder.path(), 1 << 20).expect("a file");
         writes(&disk, key);
         drop(disk);

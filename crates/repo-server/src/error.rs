@@ -8,7 +8,7 @@ use std::time::Duration;
 use render::RenderError;
 use render::tree::TreeError;
 
-use crate::{CommitSha, RepoUrl};
+use crate::{CommitSha, RepoUrl, http};
 
 /// The cause under one of our errors. Shared, because one failed request is
 /// the answer to everyone who waited for it.
@@ -200,6 +200,18 @@ pub enum FetchError {
         /// The commit.
         commit: CommitSha,
     },
+    /// It was reached without the credentials that others have for it.
+    #[error(
+        "{told} (the project {project} does not permit this repository in its sourceRepos, so credentials for it are not used; add it there if they may be)"
+    )]
+    NotPermitted {
+        /// The project.
+        project: String,
+        /// What a stranger is told, with its causes.
+        told: String,
+        /// What should happen next.
+        disposition: Disposition,
+    },
     /// The commit does not prove where it comes from.
     #[error("{repo} may not be used: {problems}")]
     NotProven {
@@ -251,6 +263,29 @@ pub enum FetchError {
 }
 
 impl FetchError {
+    /// The same of a repository that a project does not permit, where its
+    /// credentials might have helped.
+    pub(crate) fn for_stranger(self, project: &str) -> Self {
+        match self {
+            Self::Unreachable { .. }
+            | Self::Refused { .. }
+            | Self::AuthenticationRequired { .. }
+            | Self::AuthenticationFailed { .. }
+            | Self::CredentialsStayHome { .. }
+            | Self::UnsupportedAuthentication { .. }
+            | Self::HostKeyUnknown { .. }
+            | Self::RepositoryNotFound { .. }
+            | Self::NotGit { .. }
+            | Self::ArtifactNotFound { .. }
+            | Self::CommitNotFound { .. } => Self::NotPermitted {
+                project: project.to_owned(),
+                told: http::with_causes(&self),
+                disposition: self.disposition(),
+            },
+            other => other,
+        }
+    }
+
     /// Retry by itself, or wait for someone?
     #[must_use]
     pub fn disposition(&self) -> Disposition {
@@ -281,6 +316,7 @@ impl FetchError {
             | Self::ArtifactNotFound { .. }
             | Self::ArtifactUnusable { .. }
             | Self::CommitNotFound { .. } => Disposition::WaitForUser,
+            Self::NotPermitted { disposition, .. } => *disposition,
         }
     }
 }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use gix::bstr::ByteSlice as _;
 use gix::glob::wildmatch::Mode;
 use render::tree::{EntryKind, MemoryTree, Tree, TreePath, resolve};
-use render::{Manifests, RenderContext, RenderError};
+use render::{Manifests, RenderError};
 
 use crate::job::{Job, Origin, Trees};
 use crate::lfs::{Failed, smudged};
@@ -17,7 +17,8 @@ use crate::outside::OtherServers;
 use crate::packages::{Package, root_of};
 use crate::server::Inner;
 use crate::{
-    FetchError, Freshness, ManifestQuery, RepoServer, RepoUrl, SourceError, TargetRevision,
+    FetchError, Freshness, ManifestQuery, RepoServer, RepoUrl, SourceError, SourceRepos,
+    TargetRevision,
 };
 
 /// All files of one answer together.
@@ -111,14 +112,13 @@ impl RepoServer {
         self.prove(query).await?;
         let at = self.at(&query.repo, &query.revision, "", query.freshness).await?;
         let (repository, submodules) = (Arc::clone(&at.repository), query.submodules);
-        let context = RenderContext::new("", "");
-        let job = Job::new(Origin::Git(at), BTreeMap::new(), Default::default(), context);
-        let job = Job { brought: self.brought.clone(), ..job };
+        let job = Job::without_submodules(Origin::Git(at), BTreeMap::new());
+        let job = Job { brought: self.brought.clone(), has_submodules: submodules, ..job };
         let look = move |inner: &Arc<Inner>, _: &Job, trees: &Trees| match &trees.main.opened {
             Some(opened) if !submodules => {
                 let tree = repository.tree(opened, trees.main.root);
-                let failed = Failed::default();
-                work(smudged(tree, inner, &repository, trees.over(), &failed).as_ref())
+                let (all, failed) = (SourceRepos::all(), Failed::default());
+                work(smudged(tree, inner, &repository, &all, trees.over(), &failed).as_ref())
             }
             _ => work(trees.main.tree.as_ref()),
         };
@@ -152,8 +152,9 @@ impl RepoServer {
             tree: files,
             archive: Bytes::new(),
         };
-        let ManifestQuery { source, context, .. } = query;
-        let job = Job::new(Origin::Packed(Arc::new(package)), refs, source, context);
+        let ManifestQuery { source, context, source_repos, .. } = query;
+        let main = Origin::Packed(Arc::new(package));
+        let job = Job::new(main, refs, source, context, source_repos);
         let job = Job { brought: self.brought.clone(), ..job };
         let work = |inner: &Arc<_>, job: &Job, trees: &Trees| {
             let outside = OtherServers::of(inner, job, trees.over());

@@ -24,7 +24,7 @@ use crate::repository::Repository;
 use crate::server::Inner;
 use crate::store::Opened;
 use crate::submodules::{self, Submodule, WithSubmodules};
-use crate::{CommitSha, FetchError, RepoUrl, SourceError};
+use crate::{CommitSha, FetchError, RepoUrl, SourceError, SourceRepos};
 
 /// Submodules of submodules of submodules: a repository may be its own.
 const MAX_NESTED: usize = 8;
@@ -94,6 +94,10 @@ pub(crate) struct Job {
     pub(crate) given: Given,
     /// The credentials that came with the request, if it brought its own.
     pub(crate) brought: Option<Arc<Brought>>,
+    /// What the project permits of what the source leads to.
+    pub(crate) source_repos: SourceRepos,
+    /// Do the trees have their submodules in them?
+    pub(crate) has_submodules: bool,
 }
 
 /// The trees' ids.
@@ -108,13 +112,14 @@ impl Job {
         refs: BTreeMap<String, At>,
         source: ApplicationSource,
         context: RenderContext,
+        source_repos: SourceRepos,
     ) -> Self {
         let mut identity = main.identity();
         for (name, at) in &refs {
             // No address holds a line feed.
             identity.push_str(&format!("\n{name}\n{}", at.identity()));
         }
-        let key = SourceKey::of(&identity, &source, &context);
+        let key = SourceKey::of(&identity, &source, &context, &source_repos);
         let given = Given {
             revision: main.revision().to_owned(),
             // Some people put their password into it, and it is kept on disk.
@@ -123,7 +128,25 @@ impl Job {
             refs: refs.iter().map(|(name, at)| (name.clone(), at.commit.clone())).collect(),
             capabilities: Arc::clone(&context.capabilities),
         };
-        Self { key, main, refs, source, context, given, brought: None }
+        let (brought, has_submodules) = (None, true);
+        Self { key, main, refs, source, context, given, brought, source_repos, has_submodules }
+    }
+
+    /// Of files of one repository alone, whatever it leads to.
+    pub(crate) fn without_submodules(main: Origin, refs: BTreeMap<String, At>) -> Self {
+        let (source, context) = (ApplicationSource::default(), RenderContext::new("", ""));
+        let job = Self::new(main, refs, source, context, SourceRepos::all());
+        Self { has_submodules: false, ..job }
+    }
+
+    /// Why a commit could not be fetched, if it is that of a submodule with
+    /// credentials that the project does not permit to use.
+    fn not_fetched(&self, at: &At, error: FetchError) -> FetchError {
+        let is_own = self.all().any(|it| Arc::ptr_eq(&it.repository, &at.repository));
+        if is_own || at.repository.remote.url.is_permitted_by(&self.source_repos) {
+            return error;
+        }
+        error.for_stranger(&self.context.project)
     }
 
     /// The trees' ids, if all are known without a look at the disk.
@@ -231,10 +254,8 @@ impl Inner {
                 Attempt::NotFetched(at) => {
                     match Arc::clone(&self).fetch(&at.repository, &at.commit).await {
                         Err(damage @ FetchError::Damaged { .. }) => (at, damage),
-                        fetched => {
-                            fetched?;
-                            continue;
-                        }
+                        Err(error) => return Err(job.not_fetched(&at, error).into()),
+                        Ok(()) => continue,
                     }
                 }
                 Attempt::Damaged(at, damage) => (at, damage),
@@ -349,7 +370,9 @@ impl Opening<'_> {
         };
         let main = repository.tree(&opened, root);
         let url = &repository.remote.url;
-        let submodules = submodules::listed(&main, url)
+        let submodules =
+            if job.has_submodules { submodules::listed(&main, url) } else { Ok(Vec::new()) };
+        let submodules = submodules
             .map_err(|error| FetchError::Damaged { repo: url.clone(), source: Arc::new(error) })?;
         if !submodules.is_empty() && nested == 0 {
             return Err(FetchError::TooManySubmodules { repo: url.clone() });
@@ -357,7 +380,8 @@ impl Opening<'_> {
         let mut modules = BTreeMap::new();
         for submodule in submodules {
             let Submodule { path, commit, url: part } = submodule;
-            let part = inner.seen(job.brought.as_ref(), &job.context.project, &part);
+            let (project, permitted) = (&job.context.project, &job.source_repos);
+            let part = inner.reached(job.brought.as_ref(), project, permitted, &part);
             let url = inner.book.current().as_submodule(&part, url);
             let at = At { repository: inner.repository(&url), commit };
             match self.open(&at, nested - 1)? {
@@ -365,7 +389,8 @@ impl Opening<'_> {
                 Err(attempt) => return Ok(Err(attempt)),
             };
         }
-        let main = smudged(main, inner, repository, self.over, &self.lfs_failed);
+        let permitted = &job.source_repos;
+        let main = smudged(main, inner, repository, permitted, self.over, &self.lfs_failed);
         let tree: Box<dyn Tree> =
             if modules.is_empty() { main } else { Box::new(WithSubmodules { main, modules }) };
         Ok(Ok(OpenTree { opened: Some(opened), root, tree }))

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use render::tree::{Entry, EntryKind, Tree, TreeError, TreePath};
 
+use crate::SourceRepos;
 use crate::lfs_server::LfsServer;
 use crate::repository::Repository;
 use crate::server::Inner;
@@ -97,6 +98,8 @@ pub(crate) struct LfsTree<T> {
     tree: T,
     inner: Arc<Inner>,
     repository: Arc<Repository>,
+    /// The servers whose credentials may be used beside the repository's own.
+    source_repos: SourceRepos,
     over: Arc<AtomicBool>,
     failed: Failed,
 }
@@ -106,6 +109,7 @@ pub(crate) fn smudged<T: Tree + 'static>(
     tree: T,
     inner: &Arc<Inner>,
     repository: &Arc<Repository>,
+    source_repos: &SourceRepos,
     over: &Arc<AtomicBool>,
     failed: &Failed,
 ) -> Box<dyn Tree> {
@@ -114,12 +118,22 @@ pub(crate) fn smudged<T: Tree + 'static>(
     }
     let (inner, repository) = (Arc::clone(inner), Arc::clone(repository));
     let (over, failed) = (Arc::clone(over), Arc::clone(failed));
-    Box::new(LfsTree { tree, inner, repository, over, failed })
+    let source_repos = source_repos.clone();
+    Box::new(LfsTree { tree, inner, repository, source_repos, over, failed })
 }
 
 impl<T: Tree> LfsTree<T> {
+    /// Where contents come from, and with whose credentials.
+    fn origin(&self) -> String {
+        let identity = self.repository.identity.clone();
+        if self.source_repos.are_all() {
+            return identity;
+        }
+        format!("{identity}\nfor those who may use\n{}", self.source_repos.entries().join("\n"))
+    }
+
     fn content(&self, pointer: &Pointer) -> Result<Bytes, String> {
-        let key = (self.repository.identity.clone(), pointer.clone());
+        let key = (self.origin(), pointer.clone());
         if let Some(content) = self.inner.lfs.get(&key) {
             return Ok(content);
         }
@@ -128,7 +142,8 @@ impl<T: Tree> LfsTree<T> {
         }
         let config = self.tree.read(&TreePath::root().child(".lfsconfig"), MAX_CONFIG);
         let config = config.ok().flatten().unwrap_or_default();
-        let server = LfsServer::of(&self.repository.remote, &String::from_utf8_lossy(&config))?;
+        let config = String::from_utf8_lossy(&config);
+        let server = LfsServer::of(&self.repository.remote, &config, &self.source_repos)?;
         let content = server.download(pointer)?;
         self.inner.lfs.insert(key, content.clone());
         Ok(content)

@@ -23,12 +23,12 @@ use tokio::process::Command;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use crate::RepoUrl;
 use crate::credentials::{Reach, Trust};
 use crate::http::{self, Patience, authorize, configured};
 use crate::lfs::Pointer;
 use crate::remote::Remote;
 use crate::ssh::{SshFiles, quoted};
+use crate::{RepoUrl, SourceRepos};
 
 /// No answer about one content is larger.
 const MAX_ANSWER: u64 = 1 << 20;
@@ -46,6 +46,8 @@ pub(crate) struct Api {
     remote: Remote,
     /// Without a slash at the end.
     endpoint: RepoUrl,
+    /// Does the project not permit it, so that it gets no credentials?
+    is_stranger: bool,
     trust: Trust,
     /// What a login by ssh said to send along.
     headers: HeaderMap,
@@ -92,7 +94,11 @@ struct Answer {
 
 impl LfsServer {
     /// The server of a repository, of which this is the `.lfsconfig`.
-    pub(crate) fn of(remote: &Remote, config: &str) -> Result<Self, String> {
+    pub(crate) fn of(
+        remote: &Remote,
+        config: &str,
+        source_repos: &SourceRepos,
+    ) -> Result<Self, String> {
         let address = remote.moved.get().unwrap_or_else(|| remote.url.clone());
         let said = said_by(config).map(|it| it.trim_end_matches('/').to_owned());
         let endpoint = match said {
@@ -103,13 +109,19 @@ impl LfsServer {
             None => default_endpoint(address.to_connect()),
         };
         let endpoint = address.moved_to(&endpoint);
-        let trust = if endpoint.is_served_with(&address) {
+        let is_own = endpoint.is_served_with(&address);
+        // As with everything that a repository leads to.
+        let is_stranger = !is_own && !source_repos.permits(endpoint.to_connect());
+        let trust = if is_own {
             remote.trust().map_err(|error| http::with_causes(&error))?
         } else {
-            remote.book.current().for_repo(&RepoUrl::new(endpoint.to_connect()))
+            let elsewhere = RepoUrl::new(endpoint.to_connect());
+            let elsewhere = if is_stranger { elsewhere.as_stranger() } else { elsewhere };
+            remote.book.current().for_repo(&elsewhere)
         };
         let remote = remote.clone();
-        Ok(Self::Api(Box::new(Api { remote, endpoint, trust, headers: HeaderMap::new() })))
+        let headers = HeaderMap::new();
+        Ok(Self::Api(Box::new(Api { remote, endpoint, is_stranger, trust, headers })))
     }
 
     /// The content that a pointer names, if it is what the pointer says.
@@ -186,7 +198,8 @@ fn by_ssh(remote: &Remote, address: &RepoUrl) -> Result<LfsServer, String> {
     // What was told by ssh is shown where it was told to, and no key goes there.
     let trust = remote.book.current().for_repo(&RepoUrl::new(endpoint.to_connect()));
     let headers = headers_of(&login.header)?;
-    Ok(LfsServer::Api(Box::new(Api { remote: remote.clone(), endpoint, trust, headers })))
+    let (remote, is_stranger) = (remote.clone(), false);
+    Ok(LfsServer::Api(Box::new(Api { remote, endpoint, is_stranger, trust, headers })))
 }
 
 /// What a command of the shell prints; it ends when nobody waits.
@@ -262,6 +275,9 @@ impl Api {
         let status = answer.status();
         if !status.is_success() {
             let hint = match status.as_u16() {
+                401 | 403 if self.is_stranger => {
+                    "; the project does not permit it in its sourceRepos, so credentials for it are not used"
+                }
                 401 | 403 => "; check the repository's credentials",
                 404 | 405 => "; does the server have LFS?",
                 _ => "",

@@ -67,6 +67,7 @@ mod url;
 pub use artifacts::{ArtifactMetadata, OciLimits};
 pub use brought::Brought;
 pub use credentials::{CredentialBook, RepoCredentials, RepoKind};
+pub use engine::project::SourceRepos;
 pub use error::{Disposition, FetchError, SourceError};
 pub use events::{Event, Observer, RequestKind};
 pub use files::FilesQuery;

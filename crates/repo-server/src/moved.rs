@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use api::ApplicationSource;
 use gix::ObjectId;
+use render::RenderError;
 use render::tree::Changes;
-use render::{RenderContext, RenderError};
 
 use crate::job::{Job, Origin, Trees};
 use crate::rendered::{Outcome, SourceKey};
@@ -113,9 +113,8 @@ impl RepoServer {
         let target = TargetRevision(source.target_revision.clone());
         let at = self.at(&repo, &target, &source.tag_prefix, freshness).await?;
         let (repository, commit) = (Arc::clone(&at.repository), at.commit.as_str().to_owned());
-        let context = RenderContext::new("", "");
-        let job = Job::new(Origin::Git(at), BTreeMap::new(), source.clone(), context);
-        let job = Job { brought: self.brought.clone(), ..job };
+        let job = Job::without_submodules(Origin::Git(at), BTreeMap::new());
+        let job = Job { brought: self.brought.clone(), source: source.clone(), ..job };
         let look = move |inner: &Arc<Inner>, job: &Job, trees: &Trees| {
             let (target, prefix) = (&job.source.target_revision, &job.source.tag_prefix);
             let commit = commit.clone();

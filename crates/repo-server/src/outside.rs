@@ -23,7 +23,9 @@ use crate::lent::Lent;
 use crate::packing;
 use crate::repository::Repository;
 use crate::server::Inner;
-use crate::{FetchError, Freshness, RepoCredentials, RepoServer, RepoUrl, TargetRevision};
+use crate::{
+    FetchError, Freshness, RepoCredentials, RepoServer, RepoUrl, SourceRepos, TargetRevision,
+};
 
 /// No value file or manifest is larger.
 const MAX_FILE: u64 = 64 << 20;
@@ -37,6 +39,8 @@ pub(crate) struct OtherServers {
     server: RepoServer,
     /// The project of the Application, whose own credentials go first.
     project: String,
+    /// The repositories whose credentials may be used.
+    source_repos: SourceRepos,
     plugins: Plugins,
     handle: Handle,
     timeout: Duration,
@@ -56,6 +60,7 @@ impl OtherServers {
         Self {
             server: RepoServer { inner: Arc::clone(inner), brought: job.brought.clone() },
             project: job.context.project.clone(),
+            source_repos: job.source_repos.clone(),
             plugins: Plugins::new(
                 &inner.options.plugins.sockets,
                 inner.options.render_timeout.saturating_sub(BEFORE_DEADLINE),
@@ -122,7 +127,7 @@ impl Outside for OtherServers {
                 ))
             })?,
         };
-        let repo = self.server.repo(repository, &self.project);
+        let repo = self.reached(repository);
         let target = TargetRevision(version.clone());
         let fetched = if repo.is_registry() || book.is_chart_registry(&repo) {
             let chart = repo.in_registry().below(name);
@@ -139,16 +144,16 @@ impl Outside for OtherServers {
                 self.server.inner.chart(&repo, name, &version, reach).await
             })
         };
-        fetched.map(|chart| chart.archive.clone()).map_err(|error| failed(&error))
+        fetched.map(|chart| chart.archive.clone()).map_err(|error| self.told(&repo, error))
     }
 
     fn repository(&self, base: &RemoteBase) -> Result<Box<dyn Tree>, OutsideError> {
         self.was_asked.set(true);
-        let url = self.server.repo(&base.clone_url, &self.project);
+        let url = self.reached(&base.clone_url);
         let target = TargetRevision(base.reference.clone());
         let inner = &self.server.inner;
         let resolved = self.server.resolve(&url, &target, Freshness::Latest);
-        let commit = self.handle.block_on(resolved).map_err(|error| failed(&error))?;
+        let commit = self.handle.block_on(resolved).map_err(|error| self.told(&url, error))?;
         let repository = inner.repository(&url);
         let root = || {
             let opened = repository.store.open()?;
@@ -157,7 +162,7 @@ impl Outside for OtherServers {
         let mut found = root().map_err(|error: FetchError| failed(&error))?;
         if found.0.is_none() {
             let fetched = Arc::clone(inner).fetch(&repository, &commit);
-            self.handle.block_on(fetched).map_err(|error| failed(&error))?;
+            self.handle.block_on(fetched).map_err(|error| self.told(&url, error))?;
             found = root().map_err(|error| failed(&error))?;
         }
         let (root, opened) = found;
@@ -216,6 +221,18 @@ impl Outside for OtherServers {
 }
 
 impl OtherServers {
+    /// Another repository, as an Application of the project reaches it.
+    fn reached(&self, address: &str) -> RepoUrl {
+        let RepoServer { inner, brought } = &self.server;
+        let url = RepoUrl::new(address);
+        inner.reached(brought.as_ref(), &self.project, &self.source_repos, &url)
+    }
+
+    /// Why another repository could not be used.
+    fn told(&self, repo: &RepoUrl, error: FetchError) -> OutsideError {
+        failed(&if repo.is_stranger() { error.for_stranger(&self.project) } else { error })
+    }
+
     /// The credentials of the repository, for a plugin's git.
     fn lent(&self) -> Result<Lent, OutsideError> {
         let Some(repository) = &self.repository else { return Ok(Lent::default()) };

@@ -95,7 +95,9 @@ mod tests {
 
     fn key() -> Key {
         let source = api::ApplicationSource::default();
-        (SourceKey::of("repo", &source, &render::RenderContext::new("", "")), "abc".to_owned())
+        let context = render::RenderContext::new("", "");
+        let key = SourceKey::of("repo", &source, &context, &crate::SourceRepos::all());
+        (key, "abc".to_owned())
     }
 
     /// Two failures are tried again, the third is told again.

@@ -8,7 +8,7 @@ use object::Object;
 use render::{RenderContext, SourceType};
 
 use crate::rendered::Texts;
-use crate::{Freshness, TargetRevision};
+use crate::{Freshness, SourceRepos, TargetRevision};
 
 /// What to render.
 #[derive(Clone, Debug)]
@@ -24,6 +24,9 @@ pub struct ManifestQuery {
     pub freshness: Freshness,
     /// The application's side of it.
     pub context: RenderContext,
+    /// What the Application's project permits: credentials of other
+    /// repositories that the source leads to are not used.
+    pub source_repos: SourceRepos,
     /// How commits must prove where they come from, if they must.
     pub integrity: Option<SourceIntegrity>,
     /// Render even if the result is known: a hard refresh.

@@ -14,7 +14,7 @@ use crate::redirect::Moved;
 use crate::remote::Remote;
 use crate::{
     ArtifactMetadata, CommitSha, FetchError, Freshness, ManifestQuery, RepoCredentials, RepoKind,
-    RepoServer, RepoUrl, SourceError, TargetRevision,
+    RepoServer, RepoUrl, SourceError, SourceRepos, TargetRevision,
 };
 
 /// How old the list of tags may be that a commit is shown with.
@@ -51,7 +51,8 @@ impl RepoServer {
     }
 
     /// Every directory of a repository that is a chart or a kustomization,
-    /// with which of them it is; the top is `.`.
+    /// with which of them it is; the top is `.`. Submodules are those that an
+    /// Application of the project sees.
     ///
     /// # Errors
     /// When the commit cannot be had or read.
@@ -60,10 +61,13 @@ impl RepoServer {
         repo: &RepoUrl,
         revision: &TargetRevision,
         enabled: EnabledSourceTypes,
+        project: &str,
+        source_repos: SourceRepos,
     ) -> Result<BTreeMap<String, SourceType>, SourceError> {
-        let main = self.at(repo, revision, "", Freshness::Latest).await?;
-        let context = RenderContext { enabled, ..RenderContext::new("", "") };
-        let job = Job::new(Origin::Git(main), BTreeMap::new(), Default::default(), context);
+        let main = Origin::Git(self.at(repo, revision, "", Freshness::Latest).await?);
+        let project = project.to_owned();
+        let context = RenderContext { enabled, project, ..RenderContext::new("", "") };
+        let job = Job::new(main, BTreeMap::new(), Default::default(), context, source_repos);
         let job = Job { brought: self.brought.clone(), ..job };
         let look = |_: &Arc<_>, job: &Job, trees: &Trees| {
             render::discover_all(trees.main.tree.as_ref(), job.context.enabled)
@@ -90,8 +94,7 @@ impl RepoServer {
             Err(_) => Vec::new(),
         };
         let At { repository, commit: id } = main.clone();
-        let main = Origin::Git(main);
-        let job = Job::new(main, BTreeMap::new(), Default::default(), RenderContext::new("", ""));
+        let job = Job::without_submodules(Origin::Git(main), BTreeMap::new());
         let job = Job { brought: self.brought.clone(), ..job };
         let look = move |_: &Arc<_>, _: &Job, _: &Trees| {
             let opened = repository.store.open();

@@ -17,7 +17,7 @@ use render::{Capabilities, Manifests, Record, RenderContext, RenderError, Source
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::CommitSha;
+use crate::{CommitSha, SourceRepos};
 
 /// Trees to remember results for, per source: the current one, and those a
 /// rollback or a slow branch returns to.
@@ -36,7 +36,12 @@ impl SourceKey {
         &self.0
     }
 
-    pub(crate) fn of(repo: &str, source: &ApplicationSource, context: &RenderContext) -> Self {
+    pub(crate) fn of(
+        repo: &str,
+        source: &ApplicationSource,
+        context: &RenderContext,
+        source_repos: &SourceRepos,
+    ) -> Self {
         // The commit stands for the revision, and `repo` for all spellings of
         // the address; what the destination can do matters to few, see `Given`.
         let source = ApplicationSource {
@@ -47,7 +52,8 @@ impl SourceKey {
         let source = serde_json::to_vec(&source).expect("a source is plain data");
         let context = RenderContext { capabilities: Arc::default(), ..context.clone() };
         let mut digest = Digesting(Sha256::new());
-        (repo, source, context).hash(&mut digest);
+        let bounds = (!source_repos.are_all()).then(|| source_repos.entries());
+        (repo, source, context, bounds).hash(&mut digest);
         Self(digest.0.finalize().into())
     }
 }

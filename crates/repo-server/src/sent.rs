@@ -5,7 +5,7 @@
 use wire::message::repocreds::RepoCreds;
 use wire::message::repository::Repository;
 
-use crate::{CredentialBook, Identity, RepoCredentials, RepoKind, RepoUrl};
+use crate::{CredentialBook, Identity, RepoCredentials, RepoKind, RepoUrl, SourceRepos};
 
 /// A repository as an Application of a project reaches it.
 #[must_use]
@@ -22,9 +22,15 @@ pub fn repository(book: &CredentialBook, project: &str, address: &str) -> Reposi
 }
 
 /// The repositories that charts of a project may depend on, and the git
-/// repositories beside the source's own, where submodules and bases come from.
+/// repositories beside the source's own, where submodules and bases come from:
+/// those that the project permits.
 #[must_use]
-pub fn others(book: &CredentialBook, project: &str, address: &str) -> Vec<Repository> {
+pub fn others(
+    book: &CredentialBook,
+    project: &str,
+    source_repos: &SourceRepos,
+    address: &str,
+) -> Vec<Repository> {
     let host = RepoUrl::new(address).host();
     let own = book.projects.get(project).into_iter().flatten();
     let all = own.chain(&book.repositories);
@@ -32,12 +38,14 @@ pub fn others(book: &CredentialBook, project: &str, address: &str) -> Vec<Reposi
         credentials.kind != RepoKind::Git
             || host.is_some() && RepoUrl::new(it).host() == host && it != address
     });
+    let wanted = wanted.filter(|(it, _)| RepoUrl::new(it).is_permitted_by(source_repos));
     wanted.map(|(it, _)| repository(book, project, it)).collect()
 }
 
-/// Credentials for all repositories below an address.
+/// Credentials for all repositories below an address, if a project permits that
+/// address.
 #[must_use]
-pub fn templates(book: &CredentialBook) -> Vec<RepoCreds> {
+pub fn templates(book: &CredentialBook, source_repos: &SourceRepos) -> Vec<RepoCreds> {
     let template = |(url, credentials): &(String, RepoCredentials)| {
         let repo = of(url, credentials);
         RepoCreds {
@@ -66,7 +74,9 @@ pub fn templates(book: &CredentialBook) -> Vec<RepoCreds> {
             ..RepoCreds::default()
         }
     };
-    book.templates.iter().map(template).collect()
+    let permitted =
+        |(it, _): &&(String, RepoCredentials)| RepoUrl::new(it).is_permitted_by(source_repos);
+    book.templates.iter().filter(permitted).map(template).collect()
 }
 
 /// A repository with these credentials, whatever the book says.
@@ -153,9 +163,18 @@ mod tests {
             ("shop", "shop")
         );
         assert_eq!((sent("").password.as_str(), sent("").project.as_str()), ("host", ""));
-        let others: Vec<String> =
-            others(&book, "", address).into_iter().map(|it| it.password).collect();
-        assert_eq!(others, ["charts", "b"], "nothing of hosts that have nothing to do with it");
-        assert_eq!(templates(&book)[0].password, "host");
+        let all = SourceRepos::all();
+        let passwords = |permitted: &SourceRepos| -> Vec<String> {
+            others(&book, "", permitted, address).into_iter().map(|it| it.password).collect()
+        };
+        assert_eq!(
+            passwords(&all),
+            ["charts", "b"],
+            "nothing of hosts that have nothing to do with it"
+        );
+        assert_eq!(templates(&book, &all)[0].password, "host");
+        let some = SourceRepos::new(&["https://example.com/org/*".to_owned()]);
+        assert_eq!(passwords(&some), ["b"], "nothing that the project does not permit");
+        assert_eq!(templates(&book, &some), []);
     }
 }

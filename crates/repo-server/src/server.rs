@@ -266,7 +266,7 @@ impl RepoServer {
         if !inner.options.plugins.use_generate_paths {
             context.generate_paths.clear();
         }
-        let job = Job::new(main, refs, source.clone(), context);
+        let job = Job::new(main, refs, source.clone(), context, query.source_repos.clone());
         Ok(Arc::new(Job { brought: self.brought.clone(), ..job }))
     }
 

@@ -4,6 +4,8 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::SourceRepos;
+
 /// A repository's address as its user wrote it.
 ///
 /// Shown without the credentials some people put into it.
@@ -12,10 +14,13 @@ pub struct RepoUrl {
     text: String,
     /// The project whose own credentials are used; empty when it has none for
     /// this address. What they brought here is not for other projects.
-    project: String,
+    project: Box<str>,
     /// The repository that this one is a submodule of, if it is reached with
     /// that one's credentials; empty otherwise.
-    parent: String,
+    parent: Box<str>,
+    /// Reached without anything that is registered for it, because the project
+    /// does not permit it. What credentials brought here is not for strangers.
+    is_stranger: bool,
 }
 
 impl RepoUrl {
@@ -23,26 +28,43 @@ impl RepoUrl {
     /// no part of it.
     #[must_use]
     pub fn new(text: &str) -> Self {
-        Self { text: text.trim().to_owned(), project: String::new(), parent: String::new() }
+        let (project, parent) = Default::default();
+        Self { text: text.trim().to_owned(), project, parent, is_stranger: false }
     }
 
     /// The same address, reached with the project's own credentials.
     pub(crate) fn of_project(&self, project: &str) -> Self {
-        Self { project: project.to_owned(), ..self.clone() }
+        Self { project: project.into(), ..self.clone() }
+    }
+
+    /// Does a project permit it? A registry is permitted with or without its
+    /// scheme: charts refer to it with, and their repositories are without.
+    pub(crate) fn is_permitted_by(&self, source_repos: &SourceRepos) -> bool {
+        let bare = self.text.get(6..).filter(|_| self.is_registry());
+        source_repos.permits(&self.text) || bare.is_some_and(|it| source_repos.permits(it))
+    }
+
+    /// The same address, reached as by somebody who has no credentials.
+    pub(crate) fn as_stranger(&self) -> Self {
+        Self { is_stranger: true, ..Self::new(&self.text) }
+    }
+
+    /// Is it reached without anything that is registered for it?
+    pub(crate) fn is_stranger(&self) -> bool {
+        self.is_stranger
     }
 
     /// The same address, reached with the credentials of the repository that it
-    /// is a submodule of.
+    /// is a submodule of; a stranger's submodule is a stranger.
     pub(crate) fn as_part_of(&self, parent: &Self) -> Self {
-        let Self { text, project, parent } = parent;
-        let parent = if parent.is_empty() { text } else { parent };
-        Self { text: self.text.clone(), project: project.clone(), parent: parent.clone() }
+        let whole = if parent.parent.is_empty() { &*parent.text } else { &*parent.parent };
+        Self { text: self.text.clone(), parent: whole.into(), ..parent.clone() }
     }
 
     /// The repository whose credentials are used, if they are not its own.
     pub(crate) fn parent(&self) -> Option<Self> {
-        let parent = self.with_text(self.parent.clone());
-        (!self.parent.is_empty()).then_some(Self { parent: String::new(), ..parent })
+        let parent = self.with_text(self.parent.to_string());
+        (!self.parent.is_empty()).then_some(Self { parent: Box::default(), ..parent })
     }
 
     /// Would what is said to one be said to the same server as what is said to
@@ -103,7 +125,13 @@ impl RepoUrl {
     /// What makes two repositories the same to us: where they are, and with
     /// whose credentials.
     pub(crate) fn identity(&self) -> String {
-        match (self.project.as_str(), self.parent()) {
+        let identity = self.identity_with_credentials();
+        // No project has a blank in its name.
+        if self.is_stranger { format!("{identity}\nas a stranger") } else { identity }
+    }
+
+    fn identity_with_credentials(&self) -> String {
+        match (&*self.project, self.parent()) {
             ("", None) => self.place(),
             // No address holds a line feed.
             (project, None) => format!("{}\n{project}", self.place()),
@@ -237,6 +265,32 @@ mod tests {
         check_same("https://example.com/org/repo", "https://example.com:8443/org/repo", false);
         check_same("https://a@example.com/org/repo", "https://b@example.com/org/repo", false);
         check_same("/srv/repo", "/srv/Repo", false);
+    }
+
+    #[test]
+    fn a_stranger_shares_no_store_with_those_who_have_credentials() {
+        let url = RepoUrl::new("https://example.com/org/repo");
+        let part = RepoUrl::new("https://example.com/org/part").as_part_of(&url);
+        let stranger = RepoUrl::new("https://example.com/org/part").as_stranger();
+        let all = [part.clone(), part.as_stranger(), stranger.as_part_of(&stranger)];
+        let known = [url.clone(), url.of_project("shop")];
+        let strangers = [url.as_stranger(), url.of_project("shop").as_stranger()];
+        assert_eq!(strangers[0].identity(), strangers[1].identity(), "they are all the same");
+        let all = all.iter().chain(&known).chain(&strangers[..1]);
+        let identities: std::collections::BTreeSet<String> = all.map(RepoUrl::identity).collect();
+        assert_eq!(identities.len(), 6);
+    }
+
+    #[test]
+    fn a_registry_is_permitted_with_and_without_its_scheme() {
+        let permits = |entries: &[&str], url: &str| {
+            let entries: Vec<String> = entries.iter().map(|&it| it.to_owned()).collect();
+            RepoUrl::new(url).is_permitted_by(&SourceRepos::new(&entries))
+        };
+        assert!(permits(&["registry.local/charts"], "oci://registry.local/charts"));
+        assert!(permits(&["oci://registry.local/charts"], "oci://registry.local/charts"));
+        assert!(!permits(&["registry.local/charts"], "oci://registry.local/other"));
+        assert!(!permits(&["*", "!registry.local/charts"], "oci://registry.local/charts"));
     }
 
     #[test]

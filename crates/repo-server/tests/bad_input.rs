@@ -67,6 +67,7 @@ impl Server {
             refs: Vec::new(),
             freshness: Freshness::Latest,
             context: RenderContext::new("guestbook", "web"),
+            source_repos: repo_server::SourceRepos::all(),
             integrity: None,
             ignore_cache: false,
         };

@@ -54,6 +54,7 @@ fn query(source: &str, refs: Vec<RefSource>) -> ManifestQuery {
         refs,
         freshness: Freshness::Latest,
         context: RenderContext::new("guestbook", "web"),
+        source_repos: repo_server::SourceRepos::all(),
         integrity: None,
         ignore_cache: false,
     }

@@ -42,7 +42,10 @@ async fn used(server: &RepoServer, url: &str) -> String {
 /// The same, the error with its causes.
 async fn used_with_causes(server: &RepoServer, url: &str) -> String {
     let (url, head) = (server.repo(url, ""), TargetRevision::default());
-    match server.list_apps(&url, &head, EnabledSourceTypes::default()).await {
+    match server
+        .list_apps(&url, &head, EnabledSourceTypes::default(), "", repo_server::SourceRepos::all())
+        .await
+    {
         Ok(apps) => apps.iter().map(|(path, it)| format!("{path} {it}")).collect(),
         Err(error) => chain(&error),
     }
@@ -58,7 +61,10 @@ fn chain(error: &dyn std::error::Error) -> String {
 /// The same for an Application of a project.
 async fn used_by(server: &RepoServer, url: &str, project: &str) -> String {
     let (url, head) = (server.repo(url, project), TargetRevision::default());
-    match server.list_apps(&url, &head, EnabledSourceTypes::default()).await {
+    match server
+        .list_apps(&url, &head, EnabledSourceTypes::default(), "", repo_server::SourceRepos::all())
+        .await
+    {
         Ok(apps) => apps.iter().map(|(path, it)| format!("{path} {it}")).collect(),
         Err(error) => error.to_string(),
     }

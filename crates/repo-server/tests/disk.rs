@@ -35,6 +35,7 @@ fn query_at(url: &str, path: &str) -> ManifestQuery {
         refs: Vec::new(),
         freshness: Freshness::Latest,
         context: RenderContext::new("guestbook", "web"),
+        source_repos: repo_server::SourceRepos::all(),
         integrity: None,
         ignore_cache: false,
     }

@@ -87,6 +87,7 @@ fn query(url: &str, path: &str, freshness: Freshness) -> ManifestQuery {
         freshness,
         refs: Vec::new(),
         context: RenderContext::new("guestbook", "web"),
+        source_repos: repo_server::SourceRepos::all(),
         integrity: None,
         ignore_cache: false,
     }

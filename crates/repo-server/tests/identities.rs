@@ -62,7 +62,10 @@ fn github(key: &str, installation: i64, base_url: &str) -> Identity {
 /// with its causes.
 async fn used(server: &RepoServer, url: &str) -> String {
     let (url, head) = (server.repo(url, ""), TargetRevision::default());
-    match server.list_apps(&url, &head, EnabledSourceTypes::default()).await {
+    match server
+        .list_apps(&url, &head, EnabledSourceTypes::default(), "", repo_server::SourceRepos::all())
+        .await
+    {
         Ok(apps) => apps.iter().map(|(path, it)| format!("{path} {it}")).collect(),
         Err(error) => chain(&error),
     }

@@ -67,6 +67,7 @@ async fn hostile_programs_are_ended_and_others_are_not() {
             refs: Vec::new(),
             freshness: Freshness::Latest,
             context: RenderContext::new("guestbook", "web"),
+            source_repos: repo_server::SourceRepos::all(),
             integrity: None,
             ignore_cache: true,
         };

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use render::RenderContext;
 use repo_server::{
     CredentialBook, FilesQuery, Freshness, ManifestQuery, Options, RepoCredentials, RepoServer,
-    TargetRevision,
+    SourceRepos, TargetRevision,
 };
 use testkit::git::Repo;
 use testkit::sshd::Sshd;
@@ -58,6 +58,12 @@ impl Server {
 
     /// The keys of what `app` renders to, or the error with its causes.
     async fn keys(&self, url: &str) -> String {
+        self.keys_within(url, &["*"]).await
+    }
+
+    /// The same to an Application of a project that permits these repositories.
+    async fn keys_within(&self, url: &str, permitted: &[&str]) -> String {
+        let permitted: Vec<String> = permitted.iter().map(|&it| it.to_owned()).collect();
         let source = ApplicationSource {
             repo_url: url.to_owned(),
             path: "app".to_owned(),
@@ -69,6 +75,7 @@ impl Server {
             refs: Vec::new(),
             freshness: Freshness::Latest,
             context: RenderContext::new("guestbook", "web"),
+            source_repos: SourceRepos::new(&permitted),
             integrity: None,
             ignore_cache: false,
         };
@@ -190,8 +197,14 @@ async fn a_repository_may_name_a_server_which_gets_its_own_credentials() {
         )
     );
     let token = RepoCredentials { bearer_token: "token-of-the-other".to_owned(), ..with_lfs() };
-    server.know(vec![(url.clone(), user()), (endpoint, token)]);
+    server.know(vec![(url.clone(), user()), (endpoint.clone(), token)]);
     assert_eq!(server.keys(&url).await, "ConfigMap outside", "a failure is not remembered");
+    let problem = format!(
+        "{endpoint} answers 401 Unauthorized; the project does not permit it in its sourceRepos, so credentials for it are not used"
+    );
+    let stranger = server.keys_within(&url, &[&url]).await;
+    assert_eq!(stranger, wrong(&url, &commit, &problem), "nor what is here already");
+    assert_eq!(server.keys_within(&url, &[&url, &endpoint]).await, "ConfigMap outside");
     let commit = repo.commit(&[(".lfsconfig", "[lfs]\n\turl = file:///etc\n")]);
     let server = Server::new(vec![(url.clone(), user())]);
     assert_eq!(

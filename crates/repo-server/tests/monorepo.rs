@@ -49,6 +49,7 @@ async fn poll(server: &RepoServer, url: &str) -> StatsSnapshot {
             refs: Vec::new(),
             freshness,
             context: RenderContext::new(format!("app{number}"), "web"),
+            source_repos: repo_server::SourceRepos::all(),
             integrity: None,
             ignore_cache: false,
         })

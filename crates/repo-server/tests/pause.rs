@@ -80,6 +80,7 @@ fn chart() -> Chart {
         refs: Vec::new(),
         freshness: Freshness::Latest,
         context: RenderContext::new("guestbook", "web"),
+        source_repos: repo_server::SourceRepos::all(),
         integrity: None,
         ignore_cache: false,
     };

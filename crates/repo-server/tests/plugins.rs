@@ -75,6 +75,7 @@ impl World {
             refs: Vec::new(),
             freshness: Freshness::Latest,
             context: RenderContext::new("guestbook", "web"),
+            source_repos: repo_server::SourceRepos::all(),
             integrity: None,
             ignore_cache: false,
         }

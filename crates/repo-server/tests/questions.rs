@@ -27,6 +27,7 @@ fn query(source: &str, refs: Vec<RefSource>) -> ManifestQuery {
         refs,
         freshness: Freshness::Latest,
         context: RenderContext::new("guestbook", "web"),
+        source_repos: repo_server::SourceRepos::all(),
         integrity: None,
         ignore_cache: false,
     }
@@ -131,7 +132,10 @@ async fn users_see_what_a_repository_holds_and_what_a_source_offers() {
     let (_data, server) = server();
     let url = RepoUrl::new(&repo.file_url());
     let head = TargetRevision::default();
-    let apps = server.list_apps(&url, &head, EnabledSourceTypes::default()).await.expect("apps");
+    let apps = server
+        .list_apps(&url, &head, EnabledSourceTypes::default(), "", repo_server::SourceRepos::all())
+        .await
+        .expect("apps");
     let apps: Vec<_> = apps.iter().map(|(path, it)| format!("{path} {it}")).collect();
     assert_eq!(apps, [". Kustomize", "app Kustomize", "web Helm"]);
     let source = format!(r#"{{"repoURL":"{}","path":"web"}}"#, repo.file_url());

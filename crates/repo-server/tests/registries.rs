@@ -73,6 +73,7 @@ fn query(source: &str) -> ManifestQuery {
         refs: Vec::new(),
         freshness: Freshness::Latest,
         context: RenderContext::new("guestbook", "web"),
+        source_repos: repo_server::SourceRepos::all(),
         integrity: None,
         ignore_cache: false,
     }

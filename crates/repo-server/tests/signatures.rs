@@ -139,6 +139,7 @@ impl World {
             refs: Vec::new(),
             freshness: Freshness::Latest,
             context: RenderContext::new("guestbook", "web"),
+            source_repos: repo_server::SourceRepos::all(),
             integrity: Some(integrity),
             ignore_cache: false,
         };

@@ -1,6 +1,7 @@
 //! What git wants, rendered now; and what is known about a commit.
 
 use api::{Application, ApplicationSource, ChartDetails, OciMetadata, RevisionMetadata};
+use engine::project::SourceRepos;
 use futures::TryStreamExt as _;
 use wire::message::application::{
     ApplicationManifestQuery, ApplicationManifestQueryWithFilesWrapper, ManifestPart,
@@ -12,6 +13,7 @@ use wire::{Pieces, Status};
 use super::{find, upload};
 use crate::methods::Call;
 use crate::ports::RenderRequest;
+use crate::project;
 use crate::secret::Mask;
 
 pub(crate) async fn get(
@@ -34,7 +36,7 @@ pub(crate) async fn get(
         let asked = position.and_then(|it| query.revisions.get(it)).or(query.revision.as_ref());
         asked.filter(|it| !it.is_empty()).unwrap_or(&source.target_revision).clone()
     };
-    for mut request in requests(&call, &app, revision)? {
+    for mut request in requests(&call, &app, revision).await? {
         request.ignore_cache = query.no_cache.unwrap_or(false);
         let rendered = call.server.ports.sources.render(request).await;
         let rendered = rendered
@@ -65,7 +67,7 @@ pub(crate) async fn with_files(
     let archive = upload::archive(pieces, &query.checksum).await?;
     let unpacked = tokio::task::spawn_blocking(move || upload::unpacked(&archive)).await;
     let files = unpacked.map_err(|error| Status::internal(error.to_string()))??;
-    let requests = requests(&call, &app, |_, source| source.target_revision.clone())?;
+    let requests = requests(&call, &app, |_, source| source.target_revision.clone()).await?;
     let Some(request) = requests.into_iter().next() else {
         return Err(Status::unknown("error generating manifests: the application has no source"));
     };
@@ -84,11 +86,13 @@ pub(crate) async fn with_files(
 }
 
 /// What there is to render of an Application: every source, at the revision that `revision` says.
-pub(super) fn requests(
+pub(super) async fn requests(
     call: &Call,
     app: &Application,
     revision: impl Fn(usize, &ApplicationSource) -> String,
 ) -> Result<Vec<RenderRequest>, Status> {
+    let project = project::of(call, app).await?;
+    let source_repos = SourceRepos::new(&project.spec.source_repos);
     let destination = call.server.ports.control.destination(&app.spec.destination);
     let destination = destination.map_err(|why| {
         Status::unknown(format!("error getting application cluster config: {why}"))
@@ -104,6 +108,7 @@ pub(super) fn requests(
         namespace: app.spec.destination.namespace.clone(),
         refs: refs.clone(),
         project: app.spec.project.clone(),
+        source_repos: source_repos.clone(),
         cluster: destination.cluster.clone(),
         ignore_cache: false,
     });
@@ -130,7 +135,8 @@ pub(crate) async fn chart_details(
         return Err(Status::unknown(format!("no chart found for application: {}", query.name)));
     }
     let source = ApplicationSource { target_revision: query.revision, ..source };
-    let details = call.server.ports.sources.details(&source).await;
+    let project = project::of(&call, &app).await?;
+    let details = call.server.ports.sources.details(&source, &project).await;
     Ok(details.map_err(|error| Status::unknown(error.message))?.about)
 }
 

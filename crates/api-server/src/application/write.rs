@@ -300,7 +300,8 @@ async fn check_sources(call: &Call, app: &Application) -> Result<(), Status> {
             return Err(invalid(REQUIRED.into()));
         }
     }
-    for request in manifests::requests(call, app, |_, source| source.target_revision.clone())? {
+    let requests = manifests::requests(call, app, |_, source| source.target_revision.clone());
+    for request in requests.await? {
         let path = request.source.path.clone();
         if let Err(error) = call.server.ports.sources.render(request).await {
             return Err(invalid(if error.is_inaccessible {

@@ -4,7 +4,7 @@
 //! repository, who asks for an Application's sake needs rights to the Application, and the
 //! repository must be one of its project's.
 
-use api::{AppKey, Application, ApplicationSource};
+use api::{AppKey, AppProject, Application, ApplicationSource};
 use engine::project::{Gate, ProjectClusters, repo_url};
 use rbac::{action, resource};
 use wire::Status;
@@ -56,8 +56,8 @@ pub(crate) async fn list_apps(
     if !may(action::CREATE) && !may(action::UPDATE) {
         return Err(permission_denied());
     }
-    permitted(&call, &query.repo, &query.app_project).await?;
-    let apps = call.server.ports.sources.list_apps(&query.repo, &query.revision).await;
+    let project = permitted(&call, &query.repo, &query.app_project).await?;
+    let apps = call.server.ports.sources.list_apps(&query.repo, &query.revision, &project).await;
     let apps = apps.map_err(|error| Status::unknown(error.message))?;
     let items = apps.into_iter().map(|(path, type_)| AppInfo { type_, path });
     Ok(RepoAppsResponse { items: items.collect() })
@@ -72,8 +72,8 @@ pub(crate) async fn app_details(
     };
     guard(&call, &source.repo_url, &query.app_project).await?;
     guard_details(&call, &query, source)?;
-    permitted(&call, &source.repo_url, &query.app_project).await?;
-    let details = call.server.ports.sources.details(source).await;
+    let project = permitted(&call, &source.repo_url, &query.app_project).await?;
+    let details = call.server.ports.sources.details(source, &project).await;
     let details = details.map_err(|error| Status::unknown(error.message))?;
     let mut answer =
         RepoAppDetailsResponse { type_: details.source_type, ..RepoAppDetailsResponse::default() };
@@ -154,14 +154,15 @@ fn has_or_had(app: &Application, query: &RepoAppDetailsQuery, source: &Applicati
     })
 }
 
-/// Is the repository one that the project's Applications may use?
-async fn permitted(call: &Call, url: &str, name: &str) -> Result<(), Status> {
+/// The project, if its Applications may use the repository.
+async fn permitted(call: &Call, url: &str, name: &str) -> Result<AppProject, Status> {
     let project = project::effective(call, name).await?;
     let gate = Gate::new(&project, ProjectClusters::Known(Vec::new()));
     gate.permits_source(url).map_err(|_| {
         let message = format!("repository '{url}' not permitted in project '{name}'");
         Status::permission_denied(message)
-    })
+    })?;
+    Ok(project)
 }
 
 #[cfg(test)]

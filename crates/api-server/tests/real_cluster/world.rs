@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{
-    AppKey, Application, ApplicationDestination, ApplicationSource, ApplicationTree, HealthStatus,
-    OciMetadata, ResourceDiff, ResourceNode, ResourceRef, RevisionMetadata,
+    AppKey, AppProject, Application, ApplicationDestination, ApplicationSource, ApplicationTree,
+    HealthStatus, OciMetadata, ResourceDiff, ResourceNode, ResourceRef, RevisionMetadata,
 };
 use api_server::{
     ApiServer, Charts, Control, Destination, Details, LoginLimits, Options, Ports, Refs,
@@ -124,6 +124,7 @@ impl Sources for OnePath {
         &'a self,
         _: &'a str,
         _: &'a str,
+        _: &'a AppProject,
     ) -> BoxFuture<'a, Result<Vec<(String, String)>, SourceError>> {
         async { Ok(vec![("web".into(), "Kustomize".into())]) }.boxed()
     }
@@ -131,6 +132,7 @@ impl Sources for OnePath {
     fn details<'a>(
         &'a self,
         _: &'a ApplicationSource,
+        _: &'a AppProject,
     ) -> BoxFuture<'a, Result<Details, SourceError>> {
         let source_type = "Directory".to_owned();
         async { Ok(Details { source_type, ..Details::default() }) }.boxed()

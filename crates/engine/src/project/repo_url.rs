@@ -46,6 +46,36 @@ pub(super) fn comparable(address: &str) -> String {
     })
 }
 
+/// Other spellings of the address: without a user, the usual port and slashes at
+/// the end, and that of a registry with and without its scheme.
+pub(super) fn spellings(address: &str) -> Vec<String> {
+    let plain = plain(comparable(address.trim().trim_end_matches('/')));
+    match plain.split_once("://") {
+        None => vec![format!("oci://{plain}"), plain],
+        Some(("oci", bare)) => vec![bare.to_owned(), plain],
+        Some(_) => vec![plain],
+    }
+}
+
+fn plain(address: String) -> String {
+    let Some((scheme, rest)) = address.split_once("://") else { return address };
+    let port = match scheme {
+        "https" | "oci" => ":443",
+        "http" => ":80",
+        _ => return address,
+    };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}://{}{path}", host.strip_suffix(port).unwrap_or(host))
+}
+
+/// Does the path go up again somewhere? Clients take backslashes and escaped
+/// dots for the same.
+pub(super) fn is_roundabout(address: &str) -> bool {
+    let address = address.trim().to_lowercase().replace("%2e", ".");
+    address.split(['/', '\\', ':']).any(|it| it == "." || it == "..")
+}
+
 /// `user@host…`, with or without `ssh://`: no slash or colon before the `@`.
 fn is_ssh(address: &str) -> bool {
     let rest = address.strip_prefix("ssh://").unwrap_or(address);

@@ -51,6 +51,44 @@ fn a_star_in_an_address_ends_at_a_slash_unless_it_stands_alone() {
 }
 
 #[test]
+fn what_is_forbidden_is_so_in_every_spelling() {
+    check_sources(
+        r#"["*", "!https://h.example/secret"]"#,
+        &["https://h.example/a", "https://h.example:8443/secret"],
+        &[
+            "https://h.example/secret/",
+            "https://h.example:443/secret.git",
+            "https://me:pw@h.example/secret",
+        ],
+    );
+    let registry = ["h.example/charts", "oci://h.example/charts", "oci://h.example:443/charts/"];
+    check_sources(r#"["*", "!h.example/charts"]"#, &[], &registry);
+    check_sources(r#"["*", "!oci://h.example/charts"]"#, &[], &registry);
+}
+
+#[test]
+fn an_address_that_goes_up_again_is_permitted_only_where_all_are() {
+    let roundabout = [
+        "https://h.example/team/../secret",
+        "https://h.example/team/%2E%2e/secret",
+        "https://h.example/team/..\\secret",
+    ];
+    check_sources(r#"["https://h.example/team/**"]"#, &["https://h.example/team/a"], &roundabout);
+    check_sources(r#"["*"]"#, &roundabout, &[]);
+}
+
+#[test]
+fn all_are_permitted_by_a_star_alone_and_nothing_that_forbids() {
+    let are_all = |entries: &[&str]| {
+        let entries: Vec<String> = entries.iter().map(|&it| it.to_owned()).collect();
+        SourceRepos::new(&entries).are_all()
+    };
+    assert!(are_all(&["https://h.example/a", "*"]));
+    assert!(!are_all(&["*", "!https://h.example/a"]));
+    assert!(!are_all(&["**"]) && !are_all(&[]));
+}
+
+#[test]
 fn a_forbidden_source_outweighs_all_that_are_permitted() {
     check_sources(
         r#"["*", "!https://h.example/secret/*"]"#,

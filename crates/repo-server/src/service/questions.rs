@@ -16,7 +16,7 @@ use wire::message::repository::{
 };
 
 use super::{Call, integrity, not_fetched, refused, request};
-use crate::{Freshness, ManifestQuery, RepoServer, RepoUrl, TargetRevision};
+use crate::{Freshness, ManifestQuery, RepoServer, RepoUrl, SourceRepos, TargetRevision};
 
 impl Call {
     /// The server and the repository, with what a request brought for it.
@@ -94,7 +94,7 @@ pub(super) async fn list_apps(call: Call, asked: ListAppsRequest) -> Result<AppL
     let (server, url) = call.at(request::repository(asked.repo.as_ref())?);
     let revision = TargetRevision(asked.revision);
     let enabled = request::enabled(&asked.enabled_source_types);
-    let apps = server.list_apps(&url, &revision, enabled).await;
+    let apps = server.list_apps(&url, &revision, enabled, "", SourceRepos::all()).await;
     let apps = apps.map_err(|error| refused(&error))?;
     let apps = apps.into_iter().map(|(path, kind)| (path, kind.as_str().to_owned()));
     Ok(AppList { apps: apps.collect() })
@@ -130,6 +130,7 @@ pub(super) async fn app_details(
         refs: request::refs(&asked.ref_sources),
         freshness: call.freshness(asked.no_revision_cache),
         context,
+        source_repos: SourceRepos::all(),
         integrity: None,
         ignore_cache: asked.no_cache,
         source,
@@ -264,6 +265,7 @@ pub(super) async fn chart_details(
         refs: Vec::new(),
         freshness: Freshness::Latest,
         context: RenderContext { project: repo.project.clone(), ..RenderContext::new("", "") },
+        source_repos: SourceRepos::all(),
         integrity: None,
         ignore_cache: false,
     };

@@ -15,7 +15,7 @@ use wire::message::settings::KustomizeOptions;
 use super::ServiceOptions;
 use crate::{
     AzureWorkload, Brought, Freshness, Identity, ManifestQuery, RefSource, RepoCredentials,
-    RepoKind, TargetRevision,
+    RepoKind, SourceRepos, TargetRevision,
 };
 
 /// The repository that a request is about.
@@ -163,9 +163,18 @@ pub(super) fn query(
         refs,
         freshness,
         context,
+        source_repos: source_repos(asked),
         integrity: asked.source_integrity.clone().filter(|_| options.checks_signatures),
         ignore_cache: asked.no_cache,
     })
+}
+
+/// What the project permits. Who does not say so brought nothing else.
+fn source_repos(asked: &ManifestRequest) -> SourceRepos {
+    match asked.project_source_repos.as_slice() {
+        [] => SourceRepos::all(),
+        entries => SourceRepos::new(entries),
+    }
 }
 
 /// The source; its address is the repository's, if it names none.
@@ -260,7 +269,10 @@ mod tests {
                 ..Default::default()
             };
             assert!(credentials(&crate::sent::of("https://example.com/x", &sent)) == sent);
-            assert!(template(&crate::sent::templates(&book)[0]) == sent, "{sent:?}");
+            assert!(
+                template(&crate::sent::templates(&book, &SourceRepos::all())[0]) == sent,
+                "{sent:?}"
+            );
         }
     }
 

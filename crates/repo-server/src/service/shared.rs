@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::SourceRepos;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE;
 use runtime::redis::{CACHE_VERSION, Redis};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 use wire::go_json;
 use wire::message::repo_server::{ManifestRequest, RefTarget, UpdateRevisionForPathsRequest};
 use wire::message::repository::ManifestResponse;
@@ -23,6 +25,8 @@ pub(super) struct Keyed<'k> {
     pub(super) refs: &'k BTreeMap<String, RefTarget>,
     pub(super) kube_version: &'k str,
     pub(super) api_versions: &'k [String],
+    /// What the project permits, as far as the request says so.
+    pub(super) source_repos: &'k [String],
 }
 
 impl<'k> Keyed<'k> {
@@ -41,6 +45,7 @@ impl<'k> Keyed<'k> {
             refs: &asked.ref_sources,
             kube_version: &asked.kube_version,
             api_versions: &asked.api_versions,
+            source_repos: &asked.project_source_repos,
         })
     }
 
@@ -57,10 +62,12 @@ impl<'k> Keyed<'k> {
             refs: &asked.ref_sources,
             kube_version: &asked.kube_version,
             api_versions: &asked.api_versions,
+            source_repos: &[],
         })
     }
 
-    /// Argo CD's key.
+    /// Argo CD's key. Where a project does not permit everything it has more to
+    /// it, or whoever permits less would still be shown what was permitted before.
     pub(super) fn key(&self, revision: &str) -> String {
         let tracking = match self.tracking_method {
             "" | "label" => self.app_label_key.to_owned(),
@@ -73,7 +80,19 @@ impl<'k> Keyed<'k> {
         if !installation_id.is_empty() {
             key = format!("{key}|{installation_id}");
         }
+        if let Some(bounds) = self.bounds() {
+            key = format!("{key}|{bounds}");
+        }
         format!("{key}|{CACHE_VERSION}")
+    }
+
+    fn bounds(&self) -> Option<String> {
+        let entries = self.source_repos;
+        if entries.is_empty() || SourceRepos::new(entries).are_all() {
+            return None;
+        }
+        let digest = Sha256::digest(go_json(&entries));
+        Some(digest[..8].iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
     fn source_json(&self) -> Vec<u8> {
@@ -234,6 +253,19 @@ mod tests {
         assert_eq!(key(&asked("other")), Some(main.clone()));
         let elsewhere = ManifestRequest { api_versions: vec!["v1".to_owned()], ..asked("main") };
         assert_ne!(key(&elsewhere), Some(main));
+    }
+
+    #[test]
+    fn who_may_use_less_is_not_shown_what_others_share() {
+        let key = |entries: &[&str]| {
+            let project_source_repos = entries.iter().map(|&it| it.to_owned()).collect();
+            let asked = ManifestRequest { project_source_repos, ..asked("main") };
+            Keyed::of(&asked).expect("a source").key("abc")
+        };
+        let (all, some) = (key(&["*"]), key(&["https://example.com/repo"]));
+        assert_eq!(all, key(&[]), "Argo CD's own key");
+        assert_ne!(all, some);
+        assert_ne!(some, key(&["https://example.com/repo", "https://example.com/other"]));
     }
 
     #[test]
