@@ -94,7 +94,10 @@ fn of_names(error: &AnalyzeError) -> Problem {
 pub(crate) fn of_evaluation(kind: &EvalErrorKind) -> Problem {
     let (span, text) = match kind {
         EvalErrorKind::StackOverflow => (None, "max stack frames exceeded.".to_owned()),
-        EvalErrorKind::InfiniteRecursion => (None, "infinite recursion".to_owned()),
+        EvalErrorKind::InfiniteRecursion => (
+            None,
+            "infinite recursion; does a file import itself, or a value refer to itself?".to_owned(),
+        ),
         EvalErrorKind::InvalidIndexedType { span, got_type } => {
             (Some(*span), format!("value non indexable: {}", named(*got_type)))
         }

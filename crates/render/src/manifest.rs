@@ -132,7 +132,11 @@ fn utf8(file: &TreePath, content: &[u8]) -> Result<String, RenderError> {
 /// serde_json appends the position to its message; ours stands in front.
 fn json_problem(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    text.split(" at line ").next().unwrap_or(&text).to_owned()
+    match text.split(" at line ").next().unwrap_or(&text) {
+        // Said of what the reader's stack is made for.
+        "recursion limit exceeded" => "nested deeper than 127 levels; flatten it".to_owned(),
+        problem => problem.to_owned(),
+    }
 }
 
 /// Files are far shorter than the largest number here; a longer one would only

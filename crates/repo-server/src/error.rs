@@ -34,6 +34,16 @@ pub enum FetchError {
         /// What git code said.
         source: Cause,
     },
+    /// The server went away in the middle.
+    #[error(
+        "the answer of {repo} broke off; it is asked for again, and where that never helps, look at the server and at proxies before it"
+    )]
+    BrokeOff {
+        /// The repository.
+        repo: RepoUrl,
+        /// What git code said.
+        source: Cause,
+    },
     /// The server answered, but does not give out what we asked for.
     #[error("{repo} refuses to send the commit")]
     Refused {
@@ -291,6 +301,7 @@ impl FetchError {
     pub fn disposition(&self) -> Disposition {
         match self {
             Self::Unreachable { .. }
+            | Self::BrokeOff { .. }
             | Self::Refused { .. }
             | Self::Damaged { .. }
             | Self::Timeout { .. }

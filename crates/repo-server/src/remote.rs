@@ -210,6 +210,7 @@ impl Remote {
         {
             cause.0 = format!("{complaints} ({})", cause.0);
         }
+        let is_of_pack = cause.0.contains("Failed to consume the pack sent by the remote");
         let refused = error.is_unauthenticated() || cause.0.contains("Permission denied (");
         if cause.0.contains("Host key verification failed") {
             FetchError::HostKeyUnknown { repo }
@@ -237,9 +238,17 @@ impl Remote {
         } else if error.is_resource_exhausted() {
             FetchError::ObjectTooLarge { repo, limit: self.max_object }
         } else if error.is_corrupted() {
+            if is_of_pack {
+                cause.0 = format!(
+                    "what the server sent is no whole pack; it is asked for again, and where that never helps, `git fsck` there says more: {}",
+                    cause.0
+                );
+            }
             FetchError::Damaged { repo, source: Arc::new(cause) }
         } else if error.is_unsupported() || error.is_validation() {
             FetchError::UnsupportedUrl { repo, source: Arc::new(cause) }
+        } else if is_of_pack {
+            FetchError::BrokeOff { repo, source: Arc::new(cause) }
         } else {
             FetchError::Unreachable { repo, source: Arc::new(cause) }
         }

@@ -1,12 +1,10 @@
 //! What a project's `sourceRepos` permit bounds whose credentials a render may
 //! use beyond its source, against real servers that want a password.
 
-use api::ApplicationSource;
-use render::RenderContext;
-use repo_server::{
-    CredentialBook, Freshness, ManifestQuery, Options, RepoCredentials, RepoServer, SourceRepos,
-    TargetRevision,
-};
+mod common;
+
+use common::{Server, chain, query, source_repos};
+use repo_server::{CredentialBook, RepoCredentials};
 use testkit::files::FileServer;
 use testkit::git::{HttpServer, Repo};
 
@@ -31,42 +29,21 @@ fn book(repositories: &[&str]) -> CredentialBook {
 }
 
 /// A server whose Applications are of the project `shop`.
-struct Shop {
-    server: RepoServer,
-    _data: tempfile::TempDir,
-}
+struct Shop(Server);
 
 impl Shop {
     fn new(book: CredentialBook) -> Self {
-        repo_server::install_crypto_provider();
-        let data = tempfile::tempdir().expect("a temporary folder");
-        let server = RepoServer::open(Options::new(data.path())).expect("a data directory");
-        server.set_credentials(book);
-        Self { server, _data: data }
+        let server = Server::new();
+        server.server.set_credentials(book);
+        Self(server)
     }
 
     /// What the path `app` shows, or the error with its causes.
     async fn shown(&self, repo: &str, permitted: &[&str]) -> String {
-        let source = ApplicationSource {
-            repo_url: repo.to_owned(),
-            path: "app".to_owned(),
-            ..ApplicationSource::default()
-        };
-        let permitted: Vec<String> = permitted.iter().map(|&it| it.to_owned()).collect();
-        let query = ManifestQuery {
-            source,
-            revision: TargetRevision::default(),
-            refs: Vec::new(),
-            freshness: Freshness::Latest,
-            context: RenderContext {
-                project: "shop".to_owned(),
-                ..RenderContext::new("guestbook", "web")
-            },
-            source_repos: SourceRepos::new(&permitted),
-            integrity: None,
-            ignore_cache: false,
-        };
-        match self.server.manifests(query).await {
+        let mut query = query(repo, "app");
+        query.context.project = "shop".to_owned();
+        query.source_repos = source_repos(permitted);
+        match self.0.server.manifests(query).await {
             Ok(rendered) => {
                 let objects = rendered.objects();
                 let shown = objects.iter().filter_map(|it| it.text(&["data", "shown"]));
@@ -74,13 +51,6 @@ impl Shop {
             }
             Err(error) => chain(&error),
         }
-    }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {}", chain(source)),
-        None => error.to_string(),
     }
 }
 

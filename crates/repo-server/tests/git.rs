@@ -1,100 +1,26 @@
 //! The repo server against real git repositories, as files and over HTTP.
 
+mod common;
+
 use std::time::Instant;
 
-use api::ApplicationSource;
-use render::RenderContext;
+use common::{Server, chain, config_map, query};
 use repo_server::{
-    CredentialBook, Freshness, ManifestQuery, Options, Rendered, RepoCredentials, RepoServer,
-    RepoUrl, SourceError, TargetRevision,
+    CredentialBook, Freshness, ManifestQuery, RepoCredentials, RepoUrl, TargetRevision,
 };
-use tempfile::TempDir;
 use testkit::git::Repo;
 
-/// A server with a data directory of its own.
-struct Server {
-    data: TempDir,
-    server: RepoServer,
+fn polled(url: &str, path: &str, freshness: Freshness) -> ManifestQuery {
+    ManifestQuery { freshness, ..query(url, path) }
 }
 
-impl Server {
-    fn new() -> Self {
-        Self::with(|_| {})
+/// The commit that a revision stands for, or the error.
+async fn resolve(server: &Server, url: &str, target: &str) -> String {
+    let target = TargetRevision(target.to_owned());
+    match server.server.resolve(&RepoUrl::new(url), &target, Freshness::Latest).await {
+        Ok(commit) => commit.to_string(),
+        Err(error) => error.to_string(),
     }
-
-    /// A server whose options differ from the defaults.
-    fn with(change: impl FnOnce(&mut Options)) -> Self {
-        repo_server::install_crypto_provider();
-        let data = tempfile::tempdir().expect("a temporary folder");
-        let mut options = Options::new(data.path());
-        change(&mut options);
-        let server = RepoServer::open(options).expect("a data directory");
-        Self { data, server }
-    }
-
-    /// The same data directory in a new process's eyes.
-    fn restarted(self) -> Self {
-        let Self { data, server } = self;
-        drop(server);
-        let server = RepoServer::open(Options::new(data.path())).expect("a data directory");
-        Self { data, server }
-    }
-
-    async fn resolve(&self, url: &str, target: &str) -> String {
-        let target = TargetRevision(target.to_owned());
-        match self.server.resolve(&RepoUrl::new(url), &target, Freshness::Latest).await {
-            Ok(commit) => commit.to_string(),
-            Err(error) => error.to_string(),
-        }
-    }
-
-    async fn manifests(
-        &self,
-        url: &str,
-        path: &str,
-    ) -> Result<std::sync::Arc<Rendered>, SourceError> {
-        self.server.manifests(query(url, path, Freshness::Latest)).await
-    }
-
-    /// The keys of what a path renders to, or the error with its causes.
-    async fn keys(&self, url: &str, path: &str) -> String {
-        match self.manifests(url, path).await {
-            Ok(rendered) => {
-                let keys: Vec<_> =
-                    rendered.objects().iter().map(|it| it.key().to_string()).collect();
-                keys.join(", ")
-            }
-            Err(error) => chain(&error),
-        }
-    }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {}", chain(source)),
-        None => error.to_string(),
-    }
-}
-
-fn query(url: &str, path: &str, freshness: Freshness) -> ManifestQuery {
-    ManifestQuery {
-        source: ApplicationSource {
-            repo_url: url.to_owned(),
-            path: path.to_owned(),
-            ..Default::default()
-        },
-        revision: TargetRevision::default(),
-        freshness,
-        refs: Vec::new(),
-        context: RenderContext::new("guestbook", "web"),
-        source_repos: repo_server::SourceRepos::all(),
-        integrity: None,
-        ignore_cache: false,
-    }
-}
-
-fn config_map(name: &str) -> String {
-    format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n")
 }
 
 #[tokio::test]
@@ -120,11 +46,11 @@ async fn branches_tags_and_commits_resolve_over_both_transports() {
             (&second, &second),
             (&second[..8], &second),
         ] {
-            assert_eq!(server.resolve(&url, target).await, *expect, "{target} of {url}");
+            assert_eq!(resolve(&server, &url, target).await, *expect, "{target} of {url}");
         }
     }
     assert_eq!(
-        server.resolve(&http.url(), "release/3").await,
+        resolve(&server, &http.url(), "release/3").await,
         "unable to resolve 'release/3' to a commit SHA: there is no such branch (of 2), tag (of 2) or commit; similar names: release/2"
     );
 }
@@ -155,7 +81,7 @@ async fn a_hundred_callers_of_one_poll_cost_one_listing_and_one_fetch() {
     let server = Server::new();
     let poll = Freshness::NotBefore(Instant::now());
     let calls =
-        (0..100).map(|n| server.server.manifests(query(&http.url(), &format!("app{n}"), poll)));
+        (0..100).map(|n| server.server.manifests(polled(&http.url(), &format!("app{n}"), poll)));
     for result in futures::future::join_all(calls).await {
         assert_eq!(result.unwrap().manifests().len(), 1);
     }
@@ -165,7 +91,7 @@ async fn a_hundred_callers_of_one_poll_cost_one_listing_and_one_fetch() {
     drop(http.take_requests());
     let poll = Freshness::NotBefore(Instant::now());
     let calls =
-        (0..100).map(|n| server.server.manifests(query(&http.url(), &format!("app{n}"), poll)));
+        (0..100).map(|n| server.server.manifests(polled(&http.url(), &format!("app{n}"), poll)));
     futures::future::join_all(calls).await;
     let requests = http.take_requests();
     assert_eq!(requests.len(), 1, "a poll that moved nothing: {requests:?}");
@@ -219,7 +145,7 @@ async fn a_depth_bounds_the_history_and_takes_no_commit_away() {
         ..CredentialBook::default()
     });
     assert!(server.keys(&http.url(), "app").await.contains("map4"));
-    let store = files_below(server.data.path());
+    let store = files_below(&server.data());
     let store = store.iter().find(|it| it.file_name().is_some_and(|it| it == "HEAD"));
     let store = store.and_then(|it| it.parent()).expect("a store").to_owned();
     let count = |of: &str| {
@@ -235,7 +161,7 @@ async fn a_depth_bounds_the_history_and_takes_no_commit_away() {
     assert_eq!(count(&newest), "2");
     // What lies beyond is fetched for those who name it.
     let oldest = TargetRevision(commits[0].clone());
-    let query = query(&http.url(), "app", Freshness::Latest);
+    let query = query(&http.url(), "app");
     let rendered = server.server.manifests(ManifestQuery { revision: oldest, ..query }).await;
     let rendered = rendered.expect("manifests");
     assert!(rendered.objects()[0].key().to_string().contains("map0"));
@@ -253,19 +179,19 @@ async fn many_fetches_leave_few_packs_and_every_object() {
         let shown = server.keys(&repo.file_url(), "app").await;
         assert!(shown.contains(&format!("map{number}")), "{shown}");
     }
-    let packs = files_below(server.data.path());
+    let packs = files_below(&server.data());
     let packs = packs.iter().filter(|it| it.extension().is_some_and(|it| it == "pack")).count();
     assert!(packs <= 24, "there are {packs} packs");
     let server = server.restarted();
     for (number, commit) in commits.iter().enumerate() {
         let revision = TargetRevision(commit.clone());
-        let query = query(&repo.file_url(), "app", Freshness::Latest);
+        let query = query(&repo.file_url(), "app");
         let asked = ManifestQuery { revision, ignore_cache: true, ..query };
         let rendered = server.server.manifests(asked).await.expect("manifests");
         assert!(rendered.objects()[0].key().to_string().contains(&format!("map{number}")));
     }
     assert_eq!(server.server.stats().fetch.total, 0, "all of it is still here");
-    let store = files_below(server.data.path());
+    let store = files_below(&server.data());
     let left = store.iter().filter(|it| it.extension().is_some_and(|it| it == "keep")).count();
     assert_eq!(left, 0);
 }
@@ -313,7 +239,7 @@ async fn a_huge_file_is_refused_unread_and_only_where_it_is_a_manifest() {
     repo.commit(&[("big/a.yaml", &huge), ("ok/a.yaml", &config_map("a")), ("ok/blob.bin", &huge)]);
     let server = Server::new();
     let rendered = async |path: &str| {
-        let mut query = query(&repo.file_url(), path, Freshness::Latest);
+        let mut query = query(&repo.file_url(), path);
         query.context.limits.max_file = 1000;
         server.server.manifests(query).await
     };
@@ -392,7 +318,7 @@ async fn a_fetch_that_breaks_off_leaves_nothing_behind() {
         let error = server.keys(&url, ".").await;
         assert!(error.contains(&url), "{error}");
     }
-    let leftovers: Vec<_> = files_below(server.data.path())
+    let leftovers: Vec<_> = files_below(&server.data())
         .into_iter()
         .filter(|file| file.parent().is_some_and(|it| it.ends_with("objects/pack")))
         .collect();
@@ -408,7 +334,7 @@ async fn a_server_that_gives_out_only_branches_is_asked_for_branches() {
     repo.commit(&[("a.yaml", &config_map("b"))]);
     repo.git(["config", "uploadpack.allowAnySHA1InWant", "false"]);
     let (server, url) = (Server::new(), repo.serve_http());
-    let mut query = query(&url.url(), ".", Freshness::Latest);
+    let mut query = query(&url.url(), ".");
     query.revision = TargetRevision(first);
     assert_eq!(server.server.manifests(query.clone()).await.unwrap().manifests().len(), 1);
     let missing = "0123456789012345678901234567890123456789";
@@ -434,7 +360,7 @@ async fn check_recovers_from(damage: impl Fn(&std::path::Path)) {
     repo.commit(&[("a.yaml", &config_map("a"))]);
     let (server, url) = (Server::new(), repo.file_url());
     assert_eq!(server.keys(&url, ".").await, "ConfigMap a");
-    for file in files_below(server.data.path()) {
+    for file in files_below(&server.data()) {
         if file.extension().is_some_and(|it| it == "pack") {
             damage(&file);
         }

@@ -3,13 +3,12 @@
 
 #![expect(clippy::print_stdout, reason = "it says what it tried, as other tests do")]
 
+mod common;
+
 use std::time::Duration;
 
-use api::ApplicationSource;
-use render::RenderContext;
-use repo_server::{
-    Freshness, JsonnetProgram, ManifestQuery, Options, RepoServer, TargetRevision, serve_jsonnet,
-};
+use common::{Server, chain, query};
+use repo_server::{JsonnetProgram, ManifestQuery, serve_jsonnet};
 use testkit::git::Repo;
 
 /// What makes this program an evaluator.
@@ -48,30 +47,15 @@ async fn hostile_programs_are_ended_and_others_are_not() {
         ("deep/main.jsonnet", "local f(n) = 1 + f(n + 1); f(0)"),
         ("missing/main.jsonnet", "import '../../../etc/passwd'"),
     ]);
-    let data = tempfile::tempdir().expect("a temporary folder");
-    let mut options = Options::new(data.path());
     let program = JsonnetProgram::this_one(EVALUATE).expect("our own program");
-    options.jsonnet = Some(JsonnetProgram { max_memory: 256 << 20, ..program });
-    options.render_timeout = Duration::from_secs(6);
-    let server = RepoServer::open(options).expect("a data directory");
+    let server = Server::with(|options| {
+        options.jsonnet = Some(JsonnetProgram { max_memory: 256 << 20, ..program });
+        options.render_timeout = Duration::from_secs(6);
+    });
     let url = repo.file_url();
     let rendered = async |path: &str| {
-        let source = ApplicationSource {
-            repo_url: url.clone(),
-            path: path.to_owned(),
-            ..ApplicationSource::default()
-        };
-        let query = ManifestQuery {
-            source,
-            revision: TargetRevision::default(),
-            refs: Vec::new(),
-            freshness: Freshness::Latest,
-            context: RenderContext::new("guestbook", "web"),
-            source_repos: repo_server::SourceRepos::all(),
-            integrity: None,
-            ignore_cache: true,
-        };
-        match server.manifests(query).await {
+        let query = ManifestQuery { ignore_cache: true, ..query(&url, path) };
+        match server.server.manifests(query).await {
             Ok(rendered) => rendered.manifests().collect::<Vec<_>>().join("\n"),
             Err(error) => chain(&error),
         }
@@ -86,21 +70,21 @@ async fn hostile_programs_are_ended_and_others_are_not() {
     };
     assert_eq!(looping, failed("loop", "it did not end within 5 seconds; does it loop?"));
     assert_eq!(rendered("large").await, failed("large", "it needs more than 256 MiB of memory"));
-    for (path, words) in [
-        ("cycle", "infinite recursion"),
-        ("deep", "max stack frames exceeded"),
-        ("missing", "couldn't open import"),
+    for (path, place, problem) in [
+        (
+            "cycle",
+            "line 1, column 1",
+            "infinite recursion; does a file import itself, or a value refer to itself?",
+        ),
+        ("deep", "line 1, column 18", "max stack frames exceeded."),
+        (
+            "missing",
+            "line 1, column 1",
+            "couldn't open import \"../../../etc/passwd\": no match locally or in the Jsonnet library paths",
+        ),
     ] {
-        let problem = rendered(path).await;
-        assert!(problem.starts_with(&failed(path, "")), "{problem}");
-        assert!(problem.contains(words), "{problem}");
+        let expect = format!("{path}/main.jsonnet, {place}: RUNTIME ERROR: {problem}");
+        assert_eq!(rendered(path).await, failed(path, &expect));
     }
     assert_eq!(rendered("good").await, good);
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {}", chain(source)),
-        None => error.to_string(),
-    }
 }

@@ -1,15 +1,15 @@
 //! Repositories with contents outside of git, made by the real `git lfs` and
 //! served by the small LFS server of the testkit.
 
+mod common;
+
 use std::process::Command;
 
-use api::ApplicationSource;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use render::RenderContext;
+use common::{query, source_repos};
 use repo_server::{
-    CredentialBook, FilesQuery, Freshness, ManifestQuery, Options, RepoCredentials, RepoServer,
-    SourceRepos, TargetRevision,
+    CredentialBook, FilesQuery, Freshness, ManifestQuery, RepoCredentials, TargetRevision,
 };
 use testkit::git::Repo;
 use testkit::sshd::Sshd;
@@ -37,17 +37,20 @@ fn repository() -> Option<Repo> {
     Some(repo)
 }
 
-struct Server {
-    _data: tempfile::TempDir,
-    server: RepoServer,
+/// A server that knows these repositories.
+struct Server(common::Server);
+
+impl std::ops::Deref for Server {
+    type Target = common::Server;
+
+    fn deref(&self) -> &common::Server {
+        &self.0
+    }
 }
 
 impl Server {
     fn new(books: Vec<(String, RepoCredentials)>) -> Self {
-        repo_server::install_crypto_provider();
-        let data = tempfile::tempdir().expect("a temporary folder");
-        let server = RepoServer::open(Options::new(data.path())).expect("a data directory");
-        let server = Self { _data: data, server };
+        let server = Self(common::Server::new());
         server.know(books);
         server
     }
@@ -58,42 +61,13 @@ impl Server {
 
     /// The keys of what `app` renders to, or the error with its causes.
     async fn keys(&self, url: &str) -> String {
-        self.keys_within(url, &["*"]).await
+        self.0.keys(url, "app").await
     }
 
     /// The same to an Application of a project that permits these repositories.
     async fn keys_within(&self, url: &str, permitted: &[&str]) -> String {
-        let permitted: Vec<String> = permitted.iter().map(|&it| it.to_owned()).collect();
-        let source = ApplicationSource {
-            repo_url: url.to_owned(),
-            path: "app".to_owned(),
-            ..ApplicationSource::default()
-        };
-        let query = ManifestQuery {
-            source,
-            revision: TargetRevision::default(),
-            refs: Vec::new(),
-            freshness: Freshness::Latest,
-            context: RenderContext::new("guestbook", "web"),
-            source_repos: SourceRepos::new(&permitted),
-            integrity: None,
-            ignore_cache: false,
-        };
-        match self.server.manifests(query).await {
-            Ok(rendered) => {
-                let keys: Vec<_> =
-                    rendered.objects().iter().map(|it| it.key().to_string()).collect();
-                keys.join(", ")
-            }
-            Err(error) => chain(&error),
-        }
-    }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {}", chain(source)),
-        None => error.to_string(),
+        let source_repos = source_repos(permitted);
+        self.keys_of(ManifestQuery { source_repos, ..query(url, "app") }).await
     }
 }
 

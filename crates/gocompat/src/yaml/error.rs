@@ -42,7 +42,9 @@ pub enum Problem {
     #[error("the alias *{0} stands inside its own anchor")]
     SelfReference(String),
     /// An alias bomb.
-    #[error("the document consists almost entirely of expanded aliases")]
+    #[error(
+        "the document consists almost entirely of expanded aliases; write out what they stand for"
+    )]
     ExcessiveAliasing,
     /// `<<` with something that cannot be merged.
     #[error("the merge key << needs a mapping or a list of mappings")]
@@ -85,7 +87,7 @@ pub enum Problem {
         max_bytes: usize,
     },
     /// Deeper nesting than [`Limits`](super::Limits) allow.
-    #[error("nested deeper than {max_depth} levels")]
+    #[error("nested deeper than {max_depth} levels; flatten it")]
     TooDeep {
         /// The limit.
         max_depth: usize,
