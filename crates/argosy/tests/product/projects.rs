@@ -1,6 +1,7 @@
 //! What a project forbids does not happen, and what it watches is told.
 
 use serde_json::{Value, json};
+use testkit::files::FileServer;
 use testkit::git::Repo;
 
 use crate::world::{CONTROL_NAMESPACE, Test, World, api_kind, config_map, shared};
@@ -70,6 +71,49 @@ async fn a_forbidden_destination_and_a_forbidden_source_are_told() {
     })
     .await;
     assert_eq!(it.get("v1", "ConfigMap", "m").await, None);
+}
+
+#[tokio::test]
+async fn credentials_of_a_repository_are_used_only_once_the_project_permits_it() {
+    let it = shared().test("bounded").await;
+    let (charts, repo) = (FileServer::start(), Repo::new());
+    let lib = "apiVersion: v2\nname: lib\nversion: 1.0.0\n";
+    let map = config_map("private", "a", "1");
+    let files = [("Chart.yaml", lib), ("templates/m.yaml", map.as_str())];
+    charts.put("/lib-1.0.0.tgz", testkit::archive::chart("lib", &files));
+    let index = "apiVersion: v1\nentries:\n  lib:\n  - {version: 1.0.0, urls: [lib-1.0.0.tgz]}\n";
+    charts.put("/index.yaml", index);
+    // user:s3cret
+    charts.require_authorization("Basic dXNlcjpzM2NyZXQ=");
+    let chart = format!(
+        "apiVersion: v2\nname: app\nversion: 1.0.0\ndependencies:\n- {{name: lib, version: 1.0.0, repository: '{}'}}\n",
+        charts.url()
+    );
+    repo.commit(&[("app/Chart.yaml", chart.as_str())]);
+    it.create(&json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {
+            "name": "bounded-charts", "namespace": CONTROL_NAMESPACE,
+            "labels": {"argocd.argoproj.io/secret-type": "repository"},
+        },
+        "stringData": {
+            "url": charts.url(), "type": "helm", "username": "user", "password": "s3cret",
+        },
+    }))
+    .await;
+    project(&it, json!({"sourceRepos": [repo.file_url()]})).await;
+    it.create(&in_project(&it, it.automated(&repo))).await;
+    let told = "(the project bounded does not permit this repository in its sourceRepos, so credentials for it are not used; add it there if they may be)";
+    it.until("told", |app| has_condition(app, "ComparisonError", told)).await;
+    let given = charts.take_authorizations();
+    assert!(given.iter().all(String::is_empty), "{given:?}");
+
+    let kind = api_kind("argoproj.io/v1alpha1", "AppProject");
+    let permitted = json!({"spec": {"sourceRepos": [repo.file_url(), charts.url()]}});
+    let patched = it.client.merge_patch(&kind, CONTROL_NAMESPACE, it.name, None, &permitted).await;
+    patched.expect("patched");
+    it.until_synced().await;
+    assert!(it.get("v1", "ConfigMap", "private").await.is_some());
 }
 
 #[tokio::test]
