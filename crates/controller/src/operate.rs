@@ -4,7 +4,9 @@
 //! is something to wait for. What was done is kept in the Application's `status.operationState`, so that
 //! a later pass, or another process, goes on from there.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::{Application, OperationState};
 use cluster::Cluster;
@@ -15,6 +17,7 @@ use engine::{
 };
 use jiff::{SignedDuration, Timestamp};
 use object::ResourceKey;
+use tokio::time::Instant;
 
 use crate::Controller;
 use crate::health::KindRules;
@@ -26,6 +29,8 @@ use crate::watchdog::{Stage, reached};
 const TERMINATING: &str = "Terminating";
 const WRITE_RETRY: SignedDuration = SignedDuration::from_millis(50);
 const BLIND_RETRY: SignedDuration = SignedDuration::from_secs(1);
+/// Nobody can see an operation that is shorter.
+const A_MOMENT: Duration = Duration::from_millis(250);
 
 /// Brings the operation as far as it goes now. Leaves `app` with the operation's
 /// record, `stored` as the Application is stored by then and `seen` with the
@@ -104,6 +109,11 @@ async fn sync(
     let progress = progress_of(&state);
     record(app, &mut state, &plan, &progress, &seen.revisions);
     app.status.operation_state = Some(state.clone());
+    let order = Order { plan, options, cluster: writer };
+    if controller.options.wave_delay.is_zero() && may_be_told_when_done(stored, &state) {
+        let told = Told::WhenDone { until: Instant::now() + A_MOMENT };
+        return carry_out(controller, stored, app, seen, state, &order, told).await;
+    }
     match controller.status_writer.write_operation(stored, app).await {
         Ok(written) => *stored = written,
         Err(failure) => {
@@ -113,8 +123,25 @@ async fn sync(
             return Some(controller.now() + WRITE_RETRY);
         }
     }
-    let order = Order { plan, options, cluster: writer };
-    carry_out(controller, stored, app, seen, state, &order).await
+    carry_out(controller, stored, app, seen, state, &order, Told::Already).await
+}
+
+/// Is the Application told yet that an operation goes on?
+#[derive(Clone, Copy)]
+enum Told {
+    Already,
+    /// Together with what it came to, if that is known by then.
+    WhenDone {
+        until: Instant,
+    },
+}
+
+/// A sync that nobody asked for is begun anew by the next pass if we die before it is told. Most take
+/// a moment, and a write of an Application costs its API server more than that of what is deployed.
+fn may_be_told_when_done(stored: &Application, state: &OperationState) -> bool {
+    stored.operation.is_none()
+        && state.operation.initiated_by.automated
+        && state.phase != TERMINATING
 }
 
 /// What is to be done, how, and where.
@@ -132,6 +159,7 @@ async fn carry_out(
     seen: &mut Seen,
     mut state: OperationState,
     order: &Order,
+    mut told: Told,
 ) -> Option<Timestamp> {
     let Order { plan, options, cluster } = order;
     let keys: Vec<ResourceKey> = plan.tasks().map(|task| task.id.key.clone()).collect();
@@ -155,7 +183,7 @@ async fn carry_out(
                 record(app, &mut state, plan, &progress, &seen.revisions);
                 app.status.operation_state = Some(state.clone());
                 match controller.status_writer.write_progress(stored, app).await {
-                    Ok(written) => *stored = written,
+                    Ok(written) => (*stored, told) = (written, Told::Already),
                     Err(failure) => {
                         let app = app.key();
                         tracing::debug!(%app, error = %failure, "could not save progress");
@@ -163,7 +191,18 @@ async fn carry_out(
                     }
                 }
             }
-            progress.extend(perform(controller, cluster, moves, options.dry_run).await);
+            let performing = perform(controller, cluster, moves, options.dry_run);
+            progress.extend(match told {
+                Told::Already => performing.await,
+                Told::WhenDone { until } => {
+                    let telling = telling_at(until, controller, stored, app, performing);
+                    let (done, is_told) = telling.await;
+                    if is_told {
+                        told = Told::Already;
+                    }
+                    done
+                }
+            });
             let delay = controller.options.wave_delay;
             if !delay.is_zero() && ends_wave(plan, moves, &progress) {
                 reached(Stage::Resting);
@@ -188,6 +227,27 @@ async fn carry_out(
         look_again(controller, app, seen).await;
         return wake_at;
     }
+}
+
+/// Does the work, and tells that the operation goes on where the work is not done by then. Was it told?
+async fn telling_at<T>(
+    until: Instant,
+    controller: &Controller,
+    stored: &mut Arc<Application>,
+    app: &Application,
+    work: impl Future<Output = T>,
+) -> (T, bool) {
+    let mut work = pin!(work);
+    if let Ok(done) = tokio::time::timeout_at(until, &mut work).await {
+        return (done, false);
+    }
+    let (done, written) = tokio::join!(work, controller.status_writer.write_progress(stored, app));
+    match written {
+        Ok(written) => *stored = written,
+        // What is under way goes on; its end is told, or decided anew by the next pass.
+        Err(error) => tracing::debug!(app = %app.key(), %error, "could not record an operation"),
+    }
+    (done, true)
 }
 
 /// Were these the last moves of a wave that others follow?
