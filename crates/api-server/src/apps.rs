@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ::cluster::{Selector, WatchEvent};
 use api::{AppKey, Application};
 use futures::StreamExt as _;
+use runtime::OneCopy;
 use tokio::sync::broadcast;
 
 use crate::ApiServer;
@@ -49,6 +50,7 @@ pub(crate) struct Event {
 pub(crate) struct Apps {
     known: Mutex<Known>,
     events: broadcast::Sender<Event>,
+    copies: Arc<OneCopy<AppKey, Application>>,
 }
 
 #[derive(Default)]
@@ -97,7 +99,7 @@ impl Index {
 }
 
 impl Known {
-    fn see(&mut self, app: Application, events: &broadcast::Sender<Event>) {
+    fn see(&mut self, app: Arc<Application>, events: &broadcast::Sender<Event>) {
         let key = app.key();
         let before = self.by_key.get(&key);
         if before.is_some_and(|it| version(&it.app) >= version(&app)) {
@@ -113,13 +115,16 @@ impl Known {
     }
 }
 
-impl Default for Apps {
-    fn default() -> Self {
-        Self { known: Mutex::default(), events: broadcast::Sender::new(BACKLOG) }
-    }
-}
-
 impl Apps {
+    /// None yet; those to come are shared with whoever holds them too.
+    pub(crate) fn new(copies: Arc<OneCopy<AppKey, Application>>) -> Self {
+        Self { known: Mutex::default(), events: broadcast::Sender::new(BACKLOG), copies }
+    }
+
+    fn copy_of(&self, app: Application) -> Arc<Application> {
+        self.copies.of(app.key(), app, Application::is_same_state)
+    }
+
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -153,7 +158,7 @@ impl Apps {
 
     /// Takes an Application over that the watch told or that we made; an older state is ignored.
     pub(crate) fn see(&self, app: Application) {
-        self.known().see(app, &self.events);
+        self.known().see(self.copy_of(app), &self.events);
     }
 
     /// Takes over what a write of ours returned. Of an Application that is not known any more it
@@ -162,7 +167,7 @@ impl Apps {
         let mut known = self.known();
         let before = known.by_key.get(&app.key());
         if before.is_some_and(|it| it.app.metadata.uid == app.metadata.uid) {
-            known.see(app, &self.events);
+            known.see(self.copy_of(app), &self.events);
         }
     }
 
@@ -170,7 +175,7 @@ impl Apps {
         let mut known = self.known();
         if let Some(before) = known.by_key.remove(key) {
             known.index = None;
-            let entry = last.map_or(before, |it| Arc::new(Entry::new(it)));
+            let entry = last.map_or(before, |it| Arc::new(Entry::new(Arc::new(it))));
             drop(self.events.send(Event { turn: Turn::Deleted, entry }));
         }
     }
@@ -234,7 +239,7 @@ mod tests {
 
     #[test]
     fn an_older_state_never_replaces_a_newer_one() {
-        let apps = Apps::default();
+        let apps = Apps::new(Arc::default());
         let (_, mut events) = apps.subscribe();
         apps.see(app("web", "7"));
         apps.see(app("web", "6"));
@@ -249,7 +254,7 @@ mod tests {
 
     #[test]
     fn the_index_is_of_now_and_names_every_project_once() {
-        let apps = Apps::default();
+        let apps = Apps::new(Arc::default());
         for (number, (name, project)) in
             [("a", "shop"), ("b", ""), ("c", "shop")].into_iter().enumerate()
         {
@@ -267,7 +272,7 @@ mod tests {
 
     #[test]
     fn what_a_list_does_not_name_is_gone() {
-        let apps = Apps::default();
+        let apps = Apps::new(Arc::default());
         apps.see(app("web", "7"));
         apps.see(app("db", "8"));
         apps.retain(&BTreeSet::from([app("web", "").key()]));

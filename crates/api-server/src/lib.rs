@@ -66,8 +66,10 @@ use std::sync::Arc;
 
 use ::cluster::{Client, Randomness, Scope};
 use ::settings::SettingsStore;
+use api::{AppKey, Application};
 use gocompat::glob::list::{self, Mode};
 use prometheus_client::registry::Registry;
+use runtime::OneCopy;
 use tokio::net::TcpListener;
 
 pub use engine::Sides;
@@ -134,6 +136,8 @@ pub struct Ports {
     pub control: Arc<dyn Control>,
     /// The settings, followed by whoever made the store.
     pub settings: Arc<SettingsStore>,
+    /// The Applications that others in this process hold too.
+    pub copies: Arc<OneCopy<AppKey, Application>>,
 }
 
 /// See the module's comment. Shared by all requests.
@@ -173,9 +177,9 @@ impl ApiServer {
         let logins = Logins::new(options.login_limits);
         Ok(Self {
             options,
+            apps: Apps::new(Arc::clone(&ports.copies)),
             ports,
             store,
-            apps: Apps::default(),
             projects: Projects::default(),
             settings,
             logins,

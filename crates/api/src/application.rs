@@ -106,9 +106,9 @@ pub struct ApplicationSpec {
     #[serde(deserialize_with = "go::list", skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<ApplicationSource>,
     /// Render one branch into another and deploy that; wins over the other two.
-    #[prost(message, optional, tag = 9)]
+    #[prost(message, optional, boxed, tag = 9)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub source_hydrator: Option<SourceHydrator>,
+    pub source_hydrator: Option<Box<SourceHydrator>>,
 }
 
 /// A namespace in a cluster. The cluster goes by URL or by name, not both.
@@ -208,6 +208,13 @@ impl Application {
         ];
         let finalizers = self.metadata.finalizers.iter().map(String::as_str);
         finalizers.into_iter().find(|finalizer| CASCADE.contains(finalizer))
+    }
+
+    /// Is this the same object in the same state? An API server numbers its states.
+    pub fn is_same_state(&self, other: &Self) -> bool {
+        let (one, other) = (&self.metadata, &other.metadata);
+        !one.resource_version.is_empty()
+            && (&one.uid, &one.resource_version) == (&other.uid, &other.resource_version)
     }
 
     /// The name that tracking puts on resources: with the namespace unless that is

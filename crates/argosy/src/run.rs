@@ -16,7 +16,7 @@ use prometheus_client::registry::Registry;
 use repo_server::client::RepoClient;
 use repo_server::{JsonnetProgram, PluginOptions, RepoServer};
 use runtime::redis::Redis;
-use runtime::{LogFormat, ProcessMetrics, Shutdown, Traces, serve_metrics, start_logging};
+use runtime::{LogFormat, OneCopy, ProcessMetrics, Shutdown, Traces, serve_metrics, start_logging};
 use settings::{Params, SettingsStore};
 
 use crate::api::{ApiOptions, InProcessController, InProcessSources};
@@ -205,12 +205,14 @@ async fn start(options: Options) -> anyhow::Result<()> {
         expires: options.app_state_expires(&settings.current().params),
         tree_piece: NonZeroUsize::new(options.application_tree_shard_size),
     });
+    let copies = Arc::new(OneCopy::default());
     let ports = Ports {
         sources,
         control_plane: client.clone(),
         cluster,
         settings: Arc::clone(&settings),
         publishing,
+        copies: Arc::clone(&copies),
     };
     let application_namespaces = application_namespaces(&options);
     let params = &settings.current().params;
@@ -244,6 +246,7 @@ async fn start(options: Options) -> anyhow::Result<()> {
         control_plane: client.clone(),
         control: Arc::new(InProcessController(Arc::clone(&controller))),
         settings: Arc::clone(&settings),
+        copies,
     };
     let random = Randomness::of_this_process();
     let follow = shutdown.or_end(settings.follow(&client, &namespace, &random));

@@ -4,14 +4,23 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use api::{AppKey, Application};
+use runtime::OneCopy;
 
 use crate::level::Level;
 
 /// All Applications, by key.
 #[derive(Default)]
-pub(crate) struct Apps(RwLock<BTreeMap<AppKey, Arc<Application>>>);
+pub(crate) struct Apps {
+    by_key: RwLock<BTreeMap<AppKey, Arc<Application>>>,
+    copies: Arc<OneCopy<AppKey, Application>>,
+}
 
 impl Apps {
+    /// None yet; those to come are shared with whoever holds them too.
+    pub(crate) fn new(copies: Arc<OneCopy<AppKey, Application>>) -> Self {
+        Self { by_key: RwLock::default(), copies }
+    }
+
     pub(crate) fn get(&self, key: &AppKey) -> Option<Arc<Application>> {
         self.read(|apps| apps.get(key).cloned())
     }
@@ -24,13 +33,13 @@ impl Apps {
     /// deep it must be looked at because of what changed, if at all.
     pub(crate) fn see(&self, app: Application) -> Option<Level> {
         let key = app.key();
-        let mut apps = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut apps = self.by_key.write().unwrap_or_else(PoisonError::into_inner);
         let known = apps.get(&key);
         if known.is_some_and(|known| is_older(&app, known)) {
             return None;
         }
         let level = Level::asked_by(known.map(AsRef::as_ref), &app);
-        apps.insert(key, Arc::new(app));
+        apps.insert(key.clone(), self.copies.of(key, app, Application::is_same_state));
         level
     }
 
@@ -38,27 +47,27 @@ impl Apps {
     /// it says nothing: the watch has told that it is gone before the write told how it went.
     pub(crate) fn wrote(&self, app: Application) {
         let key = app.key();
-        let mut apps = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut apps = self.by_key.write().unwrap_or_else(PoisonError::into_inner);
         let is_newer = |known: &Arc<Application>| {
             known.metadata.uid == app.metadata.uid && !is_older(&app, known)
         };
         if apps.get(&key).is_some_and(is_newer) {
-            apps.insert(key, Arc::new(app));
+            apps.insert(key.clone(), self.copies.of(key, app, Application::is_same_state));
         }
     }
 
     pub(crate) fn forget(&self, key: &AppKey) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(key);
+        self.by_key.write().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
 
     /// Drops every Application that is not among `keys`.
     pub(crate) fn retain(&self, keys: &std::collections::BTreeSet<AppKey>) {
-        let mut apps = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut apps = self.by_key.write().unwrap_or_else(PoisonError::into_inner);
         apps.retain(|key, _| keys.contains(key));
     }
 
     fn read<T>(&self, look: impl FnOnce(&BTreeMap<AppKey, Arc<Application>>) -> T) -> T {
-        look(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        look(&self.by_key.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

@@ -52,7 +52,7 @@ use engine::Finding;
 use gocompat::glob::list::{self, Mode};
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
-use runtime::{Queue, SPANS, Shutdown};
+use runtime::{OneCopy, Queue, SPANS, Shutdown};
 use tokio::sync::{Semaphore, watch as signal};
 use tracing::Instrument as _;
 
@@ -133,6 +133,8 @@ pub struct Ports {
     pub settings: Arc<SettingsStore>,
     /// Where readers in other processes are told, if there is Redis.
     pub publishing: Option<Publishing>,
+    /// The Applications that others in this process hold too.
+    pub copies: Arc<OneCopy<AppKey, Application>>,
 }
 
 /// See the module's comment. Shared by all its tasks.
@@ -167,8 +169,8 @@ impl Controller {
     /// A controller that has not started, with its metrics in `registry`.
     #[must_use]
     pub fn new(options: Options, ports: Ports, registry: &mut Registry) -> Self {
-        let Ports { sources, control_plane, cluster, settings, publishing } = ports;
-        let apps = Arc::new(Apps::default());
+        let Ports { sources, control_plane, cluster, settings, publishing, copies } = ports;
+        let apps = Arc::new(Apps::new(copies));
         let queue = Queue::new();
         let destinations = Arc::new(Destinations::in_cluster(cluster));
         let tenure = Arc::new(leases::tenure(options.replica.as_ref()));
@@ -245,9 +247,9 @@ impl Controller {
         };
         if shutdown.or_end(ready).await.is_some() {
             drop(own);
-            self.queue
-                .work(self.options.workers, shutdown, |key, level| self.pass(key, level))
-                .await;
+            // A pass is large, and workers rest most of the time.
+            let pass = |key, level| Box::pin(self.pass(key, level));
+            self.queue.work(self.options.workers, shutdown, pass).await;
         }
     }
 

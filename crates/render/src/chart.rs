@@ -64,7 +64,7 @@ impl<'s> ChartSource<'s> {
 
     fn options(&self) -> Result<Options, RenderError> {
         let none = ApplicationSourceHelm::default();
-        let helm = self.source.helm.as_ref().unwrap_or(&none);
+        let helm = self.source.helm.as_deref().unwrap_or(&none);
         let name = if helm.release_name.is_empty() {
             self.context.short_name()
         } else {

@@ -212,7 +212,7 @@ mod tests {
     ) {
         let source = ApplicationSource {
             path: "app".to_owned(),
-            directory: Some(options),
+            directory: Some(Box::new(options)),
             ..Default::default()
         };
         let context = RenderContext { limits, ..RenderContext::new("", "") };

@@ -4,6 +4,7 @@
 
 mod endpoint;
 mod error_chain;
+mod one_copy;
 mod process;
 mod queue;
 mod queue_metrics;
@@ -14,6 +15,7 @@ mod traces;
 
 pub use endpoint::{EndpointError, Probe, serve_metrics};
 pub use error_chain::Chain;
+pub use one_copy::OneCopy;
 pub use process::ProcessMetrics;
 pub use queue::{Merge, Queue};
 pub use shutdown::Shutdown;

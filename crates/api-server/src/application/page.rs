@@ -153,7 +153,7 @@ mod tests {
             let mut app = Application::named("argocd", name);
             app.spec.project = project.into();
             app.status.health.status = health.into();
-            Arc::new(Entry::new(app))
+            Arc::new(Entry::new(Arc::new(app)))
         };
         rows.into_iter().map(app).collect()
     }

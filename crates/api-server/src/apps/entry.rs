@@ -27,8 +27,8 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    pub(crate) fn new(app: Application) -> Self {
-        Self { key: app.key(), app: Arc::new(app), told: Mutex::default() }
+    pub(crate) fn new(app: Arc<Application>) -> Self {
+        Self { key: app.key(), app, told: Mutex::default() }
     }
 
     /// How it is told while its objects have this health.
@@ -116,7 +116,7 @@ mod tests {
             name: "web".into(),
             ..api::ResourceStatus::default()
         }];
-        Entry::new(app)
+        Entry::new(Arc::new(app))
     }
 
     #[test]

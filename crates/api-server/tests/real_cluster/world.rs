@@ -266,7 +266,9 @@ pub(crate) async fn start(client: Client, dex_server: String, shutdown: Shutdown
         settings.follow(&client, NAMESPACE, &Randomness::of_this_process()).await;
     });
     make_default_project(&client, NAMESPACE).await.expect("a project");
-    let ports = Ports { sources: Arc::new(OnePath), control_plane: client, control, settings };
+    let copies = Arc::default();
+    let ports =
+        Ports { sources: Arc::new(OnePath), control_plane: client, control, settings, copies };
     let server =
         ApiServer::start(options, ports, &mut Registry::default()).await.expect("an API server");
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");

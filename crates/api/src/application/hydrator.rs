@@ -46,21 +46,21 @@ pub struct DrySource {
     #[serde(deserialize_with = "go::value")]
     pub path: String,
     /// How to render a chart.
-    #[prost(message, optional, tag = 4)]
+    #[prost(message, optional, boxed, tag = 4)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub helm: Option<ApplicationSourceHelm>,
+    pub helm: Option<Box<ApplicationSourceHelm>>,
     /// How to render a kustomization.
-    #[prost(message, optional, tag = 5)]
+    #[prost(message, optional, boxed, tag = 5)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub kustomize: Option<ApplicationSourceKustomize>,
+    pub kustomize: Option<Box<ApplicationSourceKustomize>>,
     /// How to read a folder of plain manifests.
-    #[prost(message, optional, tag = 6)]
+    #[prost(message, optional, boxed, tag = 6)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub directory: Option<ApplicationSourceDirectory>,
+    pub directory: Option<Box<ApplicationSourceDirectory>>,
     /// Which plugin renders it, with what.
-    #[prost(message, optional, tag = 7)]
+    #[prost(message, optional, boxed, tag = 7)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub plugin: Option<ApplicationSourcePlugin>,
+    pub plugin: Option<Box<ApplicationSourcePlugin>>,
 }
 
 /// Where hydrated manifests are deployed from.
@@ -101,13 +101,13 @@ pub struct HydrateTo {
 #[serde(default, rename_all = "camelCase")]
 pub struct SourceHydratorStatus {
     /// The last hydration that succeeded.
-    #[prost(message, optional, tag = 1)]
+    #[prost(message, optional, boxed, tag = 1)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_successful_operation: Option<SuccessfulHydrateOperation>,
+    pub last_successful_operation: Option<Box<SuccessfulHydrateOperation>>,
     /// The hydration under way, or the last one.
-    #[prost(message, optional, tag = 2)]
+    #[prost(message, optional, boxed, tag = 2)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub current_operation: Option<HydrateOperation>,
+    pub current_operation: Option<Box<HydrateOperation>>,
     /// The dry commit that was last looked at for changes.
     #[prost(string, required, tag = 3)]
     #[serde(deserialize_with = "go::value", skip_serializing_if = "String::is_empty")]

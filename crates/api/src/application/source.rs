@@ -33,21 +33,21 @@ pub struct ApplicationSource {
     #[serde(deserialize_with = "go::value", skip_serializing_if = "String::is_empty")]
     pub target_revision: String,
     /// How to render a chart.
-    #[prost(message, optional, tag = 7)]
+    #[prost(message, optional, boxed, tag = 7)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub helm: Option<ApplicationSourceHelm>,
+    pub helm: Option<Box<ApplicationSourceHelm>>,
     /// How to render a kustomization.
-    #[prost(message, optional, tag = 8)]
+    #[prost(message, optional, boxed, tag = 8)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub kustomize: Option<ApplicationSourceKustomize>,
+    pub kustomize: Option<Box<ApplicationSourceKustomize>>,
     /// How to read a folder of plain manifests.
-    #[prost(message, optional, tag = 10)]
+    #[prost(message, optional, boxed, tag = 10)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub directory: Option<ApplicationSourceDirectory>,
+    pub directory: Option<Box<ApplicationSourceDirectory>>,
     /// Which plugin renders it, with what.
-    #[prost(message, optional, tag = 11)]
+    #[prost(message, optional, boxed, tag = 11)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub plugin: Option<ApplicationSourcePlugin>,
+    pub plugin: Option<Box<ApplicationSourcePlugin>>,
     /// The name of the chart, in a Helm repository.
     #[prost(string, required, tag = 12)]
     #[serde(deserialize_with = "go::value", skip_serializing_if = "String::is_empty")]
