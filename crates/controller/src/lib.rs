@@ -36,6 +36,7 @@ mod status_writer;
 mod tenure;
 mod terms;
 mod tree;
+mod tried;
 mod versions;
 mod watch;
 mod watchdog;
@@ -63,7 +64,7 @@ pub use events::EventOptions;
 pub use leases::{ReplicaOptions, are_in_use as leases_are_in_use};
 pub use metrics::{MetricsOptions, Traffic};
 pub use poll::PollOptions;
-pub use ports::{Freshness, RefSource, RenderRequest, Rendered, SourceError, Sources};
+pub use ports::{Freshness, RefSource, RenderRequest, Rendered, Since, SourceError, Sources};
 pub use publish::Publishing;
 pub use state::{ManagedResource, State};
 
