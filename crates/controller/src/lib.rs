@@ -8,6 +8,7 @@
 mod acting;
 mod apps;
 mod cascade;
+mod cluster_labels;
 mod clusters;
 mod deletion_hooks;
 mod destinations;
@@ -223,6 +224,7 @@ impl Controller {
             shutdown.or_end(self.events.write(&self.control_plane)),
             shutdown.or_end(watch::settings(self)),
             shutdown.or_end(clusters::follow(self)),
+            shutdown.or_end(cluster_labels::keep(self)),
             shutdown.or_end(watch::projects(self)),
             shutdown.or_end(watch::applications(self)),
             shutdown.or_end(watch::live_objects(self)),
