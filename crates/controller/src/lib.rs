@@ -109,6 +109,8 @@ pub struct Options {
     pub heal_backoff: HealBackoff,
     /// The longest a sync may take (`--sync-timeout`).
     pub sync_timeout: Option<Duration>,
+    /// For how long an operation waits for a cluster that is out of sight.
+    pub cluster_patience: Duration,
     /// How often repositories are asked.
     pub poll: PollOptions,
     /// How the clusters are divided among replicas; none who runs alone.

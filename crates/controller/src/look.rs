@@ -36,9 +36,6 @@ use crate::projects::Permit;
 use crate::settings::Settings;
 use crate::watchdog::{Stage, reached};
 
-/// An operation is not given up before its cluster is out of sight for this long.
-const OPERATIONS_WAIT: Duration = Duration::from_secs(60);
-
 /// Whoever looks at a cluster of another replica's waits for it for this long.
 const FIRST_LISTS: Duration = Duration::from_secs(30);
 
@@ -262,7 +259,7 @@ async fn observe_and_compare(controller: &Controller, seen: &mut Seen) {
         Ok(live) => live,
         Err(blind) => {
             seen.out_of_sight = blind.at_first;
-            seen.may_be_back = blind.lasting < OPERATIONS_WAIT;
+            seen.may_be_back = blind.lasting < controller.options.cluster_patience;
             seen.may_pass = true;
             seen.findings.push(Finding::new(Concern::Comparison, blind.why));
             return;
