@@ -14,6 +14,7 @@ mod application;
 mod applicationset;
 mod codes;
 pub mod crds;
+mod generate_paths;
 mod go;
 mod lists;
 mod meta;

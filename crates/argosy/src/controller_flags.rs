@@ -55,6 +55,9 @@ pub(crate) struct ControllerFlags {
     /// Seconds that a sync rests after each wave but the last [default: 0]
     #[arg(long, env = "ARGOCD_SYNC_WAVE_DELAY", hide = true)]
     sync_wave_delay: Option<i64>,
+    /// Seconds for which a sync waits for a cluster that is out of sight
+    #[arg(long, env = "ARGOSY_CLUSTER_PATIENCE", default_value_t = 60, hide = true)]
+    cluster_patience: u64,
     /// Seconds before the second attempt to heal the same drift [default: 2]
     #[arg(long, env = "ARGOCD_APPLICATION_CONTROLLER_SELF_HEAL_BACKOFF_TIMEOUT_SECONDS")]
     self_heal_backoff_timeout_seconds: Option<i64>,
@@ -173,6 +176,7 @@ impl ControllerFlags {
                 .ok()
                 .filter(|it| *it > 0)
                 .map(Duration::from_secs),
+            cluster_patience: Duration::from_secs(self.cluster_patience),
             poll: PollOptions {
                 every: self.app_resync,
                 jitter: self.app_resync_jitter,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use controller::{Freshness, RenderRequest, Rendered, SourceError, Sources};
+use controller::{Freshness, RenderRequest, Rendered, Since, SourceError, Sources};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use object::Object;
@@ -17,7 +17,8 @@ use repo_server::service::{INACCESSIBLE_HEADER, NEXT_HEADER};
 use repo_server::{CommitSha, CredentialBook, SourceRepos, sent};
 use settings::SettingsStore;
 use wire::message::repo_server::{
-    HelmOptions, ManifestRequest, RefTarget, ResolveRevisionRequest, ResolveRevisionResponse, path,
+    HelmOptions, ManifestRequest, RefTarget, ResolveRevisionRequest, ResolveRevisionResponse,
+    UpdateRevisionForPathsRequest, UpdateRevisionForPathsResponse, path,
 };
 use wire::message::repository::{ManifestResponse, Repository};
 use wire::message::settings::KustomizeOptions;
@@ -161,6 +162,25 @@ impl Elsewhere {
         self.client.render_files(asked, archive, checksum).await
     }
 
+    fn asked(&self, request: RenderRequest) -> ManifestRequest {
+        let refs = request.refs.into_iter().map(|it| (it.source, it.revision));
+        ManifestRequest {
+            revision: request.revision,
+            no_cache: request.ignore_cache,
+            no_revision_cache: request.freshness == Freshness::Latest,
+            app_name: request.instance,
+            namespace: request.namespace,
+            app_label_key: request.tracking.label_key,
+            tracking_method: request.tracking.method.as_str().to_owned(),
+            installation_id: request.tracking.installation_id,
+            kube_version: request.kube_version,
+            api_versions: request.kinds.api_versions(),
+            source_integrity: request.integrity.filter(|_| self.checks_signatures),
+            annotation_manifest_generate_paths: request.generate_paths,
+            ..self.request(request.source, request.project, &request.source_repos, refs)
+        }
+    }
+
     /// The request to render a source, but for tracking and the destination.
     pub(crate) fn request(
         &self,
@@ -236,22 +256,7 @@ impl Sources for Elsewhere {
 
     fn render(&self, request: RenderRequest) -> BoxFuture<'_, Result<Rendered, SourceError>> {
         let freshness = request.freshness;
-        let refs = request.refs.into_iter().map(|it| (it.source, it.revision));
-        let asked = ManifestRequest {
-            revision: request.revision,
-            no_cache: request.ignore_cache,
-            no_revision_cache: freshness == Freshness::Latest,
-            app_name: request.instance,
-            namespace: request.namespace,
-            app_label_key: request.tracking.label_key,
-            tracking_method: request.tracking.method.as_str().to_owned(),
-            installation_id: request.tracking.installation_id,
-            kube_version: request.kube_version,
-            api_versions: request.kinds.api_versions(),
-            source_integrity: request.integrity.filter(|_| self.checks_signatures),
-            annotation_manifest_generate_paths: request.generate_paths,
-            ..self.request(request.source, request.project, &request.source_repos, refs)
-        };
+        let asked = self.asked(request);
         async move {
             let asked = self.client.ask(path::GENERATE_MANIFEST, asked, max_age(freshness));
             let answer: ManifestResponse = asked.await.map_err(|it| told(&it))?;
@@ -263,6 +268,43 @@ impl Sources for Elsewhere {
                 commit: answer.revision,
                 source_type: answer.source_type,
             })
+        }
+        .boxed()
+    }
+
+    fn differs(&self, since: Since) -> BoxFuture<'_, Result<bool, SourceError>> {
+        let paths = since.paths();
+        let Since { now, commit, ref_commits } = since;
+        let freshness = now.freshness;
+        let refs = now.refs.iter().map(|it| it.source.clone()).zip(ref_commits);
+        let (source, project) = (now.source.clone(), now.project.clone());
+        let synced = self.request(source, project, &now.source_repos, refs.collect::<Vec<_>>());
+        let asked = self.asked(now);
+        // What a render depends on goes along: Argo CD's repo server says of what it has
+        // not kept that it changed.
+        let asked = UpdateRevisionForPathsRequest {
+            repo: asked.repo,
+            app_label_key: asked.app_label_key,
+            app_name: asked.app_name,
+            namespace: asked.namespace,
+            application_source: asked.application_source,
+            tracking_method: asked.tracking_method,
+            ref_sources: asked.ref_sources,
+            kube_version: asked.kube_version,
+            api_versions: asked.api_versions,
+            has_multiple_sources: asked.has_multiple_sources,
+            synced_revision: commit,
+            revision: asked.revision,
+            paths,
+            no_revision_cache: asked.no_revision_cache,
+            installation_id: asked.installation_id,
+            synced_ref_sources: synced.ref_sources,
+            source_integrity: asked.source_integrity,
+        };
+        async move {
+            let asked = self.client.ask(path::UPDATE_REVISION_FOR_PATHS, asked, max_age(freshness));
+            let answer: UpdateRevisionForPathsResponse = asked.await.map_err(|it| told(&it))?;
+            Ok(answer.changes)
         }
         .boxed()
     }

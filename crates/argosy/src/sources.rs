@@ -3,11 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use cluster::Kinds;
-use controller::{Freshness, RenderRequest, Rendered, SourceError, Sources};
+use controller::{Freshness, RenderRequest, Rendered, Since, SourceError, Sources};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use render::{Capabilities, RenderContext, SourceType};
-use repo_server::{Disposition, ManifestQuery, RefSource, RepoServer, TargetRevision};
+use repo_server::{
+    CommitSha, Disposition, ManifestQuery, Moving, RefSource, RepoServer, TargetRevision,
+};
 use runtime::Chain;
 use settings::SettingsStore;
 
@@ -132,10 +134,7 @@ impl Sources for InProcess {
             ignore_cache: request.ignore_cache,
         };
         async move {
-            let rendered = self.server.manifests(query).await.map_err(|error| SourceError {
-                message: Chain(&error).to_string(),
-                may_pass: error.disposition() == Disposition::RetrySoon,
-            })?;
+            let rendered = self.server.manifests(query).await.map_err(|error| told(&error))?;
             Ok(Rendered {
                 commit: rendered.commit.clone(),
                 source_type: rendered.source_type().map_or("", SourceType::as_str).to_owned(),
@@ -144,6 +143,38 @@ impl Sources for InProcess {
             })
         }
         .boxed()
+    }
+
+    fn differs(&self, since: Since) -> BoxFuture<'_, Result<bool, SourceError>> {
+        async move {
+            let Some(moving) = moving(&since) else { return Ok(true) };
+            let (project, paths) = (&since.now.project, since.paths());
+            self.server.differs(project, &moving, &paths).await.map_err(|error| told(&error))
+        }
+        .boxed()
+    }
+}
+
+/// The repositories that a source is made of; none where a revision is no commit.
+fn moving(since: &Since) -> Option<Vec<Moving>> {
+    let moving = |source: &api::ApplicationSource, from: &str, to: &str| {
+        let (from, to) = (CommitSha::parse(from)?, CommitSha::parse(to)?);
+        Some(Moving { repo_url: source.repo_url.clone(), from, to })
+    };
+    let Since { now, commit, ref_commits } = since;
+    let used = repo_server::used_refs(&now.source);
+    let refs = now.refs.iter().zip(ref_commits);
+    let refs = refs.filter(|(it, _)| used.contains(&format!("${}", it.source.ref_)));
+    let refs = refs.map(|(it, commit)| moving(&it.source, commit, &it.revision));
+    let is_same = *commit == now.revision;
+    let own = (!is_same).then(|| moving(&now.source, commit, &now.revision));
+    own.into_iter().chain(refs).collect()
+}
+
+fn told(error: &repo_server::SourceError) -> SourceError {
+    SourceError {
+        message: Chain(error).to_string(),
+        may_pass: error.disposition() == Disposition::RetrySoon,
     }
 }
 

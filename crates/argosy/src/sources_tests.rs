@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use api::ApplicationSource;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use controller::{Freshness, RefSource, RenderRequest, Rendered, SourceError, Sources};
+use controller::{Freshness, RefSource, RenderRequest, Rendered, Since, SourceError, Sources};
 use prometheus_client::registry::Registry;
 use render::tracking::Tracking;
 use repo_server::client::{ClientOptions, ClientTls, RepoClient};
@@ -203,6 +203,62 @@ async fn charts_find_value_files_of_other_sources() {
         let only = RenderRequest { refs, ..request(reference) };
         let nothing = way.sources.render(only).await.expect(way.name);
         assert!(nothing.objects.is_empty() && nothing.source_type.is_empty(), "{}", way.name);
+    }
+}
+
+#[tokio::test]
+async fn a_source_differs_where_a_file_that_matters_does() {
+    let repo = Repo::new();
+    let first = repo.commit(&[("app/map.yaml", MAP), ("lib/x", "one")]);
+    let second = repo.commit(&[("lib/x", "two")]);
+    let gone = "0123456789012345678901234567890123456789";
+    for way in ways(&no_settings()).await {
+        let differs = async |annotation: &str, commit: &str| {
+            let now = RenderRequest {
+                generate_paths: annotation.to_owned(),
+                ..request(source(&repo.file_url(), "app", &second))
+            };
+            let since = Since { now, commit: commit.to_owned(), ref_commits: Vec::new() };
+            way.sources.differs(since).await
+        };
+        assert_eq!(differs(".", &first).await, Ok(false), "{}", way.name);
+        assert_eq!(differs(".;/lib", &first).await, Ok(true), "{}", way.name);
+        assert_eq!(differs("../lib/*", &first).await, Ok(true), "{}", way.name);
+        assert_eq!(differs("", &first).await, Ok(true), "{}: everything matters", way.name);
+        assert!(differs(".", gone).await.is_err(), "{}: nobody knows that commit", way.name);
+    }
+}
+
+#[tokio::test]
+async fn a_source_differs_where_a_file_that_it_refers_to_does() {
+    let charts = Repo::new();
+    let chart = charts.commit(&[("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n")]);
+    let values = Repo::new();
+    let first = values.commit(&[("prod.yaml", "shown: one"), ("README", "one")]);
+    let second = values.commit(&[("README", "two")]);
+    let third = values.commit(&[("prod.yaml", "shown: two")]);
+    for way in ways(&no_settings()).await {
+        let differs = async |file: &str, from: &str, to: &str| {
+            let helm = json!({"valueFiles": [file]});
+            let main = ApplicationSource {
+                helm: serde_json::from_value(helm).expect("parameters"),
+                ..source(&charts.file_url(), "web", &chart)
+            };
+            let reference = ApplicationSource {
+                ref_: "values".to_owned(),
+                ..source(&values.file_url(), "", "HEAD")
+            };
+            let now = RenderRequest {
+                refs: vec![RefSource { revision: to.to_owned(), source: reference }],
+                generate_paths: ".;/prod.yaml".to_owned(),
+                ..request(main)
+            };
+            let ref_commits = vec![from.to_owned()];
+            way.sources.differs(Since { now, commit: chart.clone(), ref_commits }).await
+        };
+        assert_eq!(differs("$values/prod.yaml", &first, &second).await, Ok(false), "{}", way.name);
+        assert_eq!(differs("$values/prod.yaml", &second, &third).await, Ok(true), "{}", way.name);
+        assert_eq!(differs("own.yaml", &second, &third).await, Ok(false), "{}: unused", way.name);
     }
 }
 

@@ -67,7 +67,8 @@ impl Book {
     /// What is new, has changed, or failed when it was last tried.
     fn unconnected(&self) -> Vec<ClusterSettings> {
         let is_done = |it: &&ClusterSettings| {
-            self.tried.get(&it.server).is_some_and(|(tried, reached)| *reached && tried == *it)
+            let tried = self.tried.get(&it.server);
+            tried.is_some_and(|(tried, reached)| *reached && is_reached_alike(tried, it))
         };
         self.wanted.iter().filter(|it| !is_done(it)).cloned().collect()
     }
@@ -91,6 +92,16 @@ impl Book {
             *reached = false;
         }
     }
+}
+
+/// Labels and annotations of a Secret say nothing of how to reach its cluster.
+fn is_reached_alike(one: &ClusterSettings, other: &ClusterSettings) -> bool {
+    let bare = |it: &ClusterSettings| ClusterSettings {
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::new(),
+        ..it.clone()
+    };
+    bare(one) == bare(other)
 }
 
 /// Objects are told apart otherwise now: everything must be looked at anew.

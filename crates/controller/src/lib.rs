@@ -8,6 +8,7 @@
 mod acting;
 mod apps;
 mod cascade;
+mod cluster_labels;
 mod clusters;
 mod deletion_hooks;
 mod destinations;
@@ -36,6 +37,7 @@ mod status_writer;
 mod tenure;
 mod terms;
 mod tree;
+mod tried;
 mod versions;
 mod watch;
 mod watchdog;
@@ -63,7 +65,7 @@ pub use events::EventOptions;
 pub use leases::{ReplicaOptions, are_in_use as leases_are_in_use};
 pub use metrics::{MetricsOptions, Traffic};
 pub use poll::PollOptions;
-pub use ports::{Freshness, RefSource, RenderRequest, Rendered, SourceError, Sources};
+pub use ports::{Freshness, RefSource, RenderRequest, Rendered, Since, SourceError, Sources};
 pub use publish::Publishing;
 pub use state::{ManagedResource, State};
 
@@ -107,6 +109,8 @@ pub struct Options {
     pub heal_backoff: HealBackoff,
     /// The longest a sync may take (`--sync-timeout`).
     pub sync_timeout: Option<Duration>,
+    /// For how long an operation waits for a cluster that is out of sight.
+    pub cluster_patience: Duration,
     /// How often repositories are asked.
     pub poll: PollOptions,
     /// How the clusters are divided among replicas; none who runs alone.
@@ -224,6 +228,7 @@ impl Controller {
             shutdown.or_end(self.events.write(&self.control_plane)),
             shutdown.or_end(watch::settings(self)),
             shutdown.or_end(clusters::follow(self)),
+            shutdown.or_end(cluster_labels::keep(self)),
             shutdown.or_end(watch::projects(self)),
             shutdown.or_end(watch::applications(self)),
             shutdown.or_end(watch::live_objects(self)),

@@ -32,13 +32,10 @@ use crate::grace::Reading;
 use crate::health::KindRules;
 use crate::level::Level;
 use crate::orphans;
-use crate::ports::{Freshness, RefSource, RenderRequest, Rendered};
+use crate::ports::{Freshness, RefSource, RenderRequest, Rendered, Since};
 use crate::projects::Permit;
 use crate::settings::Settings;
 use crate::watchdog::{Stage, reached};
-
-/// An operation is not given up before its cluster is out of sight for this long.
-const OPERATIONS_WAIT: Duration = Duration::from_secs(60);
 
 /// Whoever looks at a cluster of another replica's waits for it for this long.
 const FIRST_LISTS: Duration = Duration::from_secs(30);
@@ -263,7 +260,7 @@ async fn observe_and_compare(controller: &Controller, seen: &mut Seen) {
         Ok(live) => live,
         Err(blind) => {
             seen.out_of_sight = blind.at_first;
-            seen.may_be_back = blind.lasting < OPERATIONS_WAIT;
+            seen.may_be_back = blind.lasting < controller.options.cluster_patience;
             seen.may_pass = true;
             seen.findings.push(Finding::new(Concern::Comparison, blind.why));
             return;
@@ -499,6 +496,33 @@ fn request(
             .cloned()
             .unwrap_or_default(),
     }
+}
+
+/// Each source of an Application that has manifests, as it was seen and as it was at
+/// other commits. What is only referred to differs with those who refer to it.
+pub(crate) fn at_both(
+    controller: &Controller,
+    app: &Application,
+    seen: &Seen,
+    before: &[String],
+) -> Option<Vec<Since>> {
+    let (cluster, permit) = (seen.cluster.as_ref()?, seen.permit.as_ref()?);
+    let (now, then) = (At::Revisions(seen.revisions.clone()), At::Revisions(before.to_vec()));
+    let has_manifests =
+        |it: &ApplicationSource| it.ref_.is_empty() || !it.path.is_empty() || !it.chart.is_empty();
+    let sources = app.sources();
+    let sources = sources.iter().enumerate().filter(|(_, it)| has_manifests(it));
+    let since = sources.map(|(index, source)| {
+        let at = |at: &At| request(controller, app, cluster, source, index, at);
+        let integrity = effective_integrity(&permit.project.spec);
+        let then = at(&then);
+        Since {
+            now: RenderRequest { integrity, ..at(&now) },
+            commit: then.revision,
+            ref_commits: then.refs.into_iter().map(|it| it.revision).collect(),
+        }
+    });
+    Some(since.collect())
 }
 
 /// The revision of a source to look at.

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use api::{Application, OperationState};
 use cluster::Cluster;
-use engine::operation::{Turn, end, progress_of, record, retries_at, turn, with_sources_of};
+use engine::operation::{
+    Turn, end, is_finished, progress_of, record, retries_at, turn, with_sources_of,
+};
 use engine::{
     Action, Look, Move, Outcome, Plan, Progress, Step, SyncOptions, Task, plan, saved_before, step,
     terminate,
@@ -27,6 +29,8 @@ use crate::terms;
 use crate::watchdog::{Stage, reached};
 
 const TERMINATING: &str = "Terminating";
+/// Also how an operation that took too long is told from one that a user ends.
+const TIMED_OUT: &str = "operation is terminating due to timeout";
 const WRITE_RETRY: SignedDuration = SignedDuration::from_millis(50);
 const BLIND_RETRY: SignedDuration = SignedDuration::from_secs(1);
 /// Nobody can see an operation that is shorter.
@@ -41,20 +45,36 @@ pub(crate) async fn advance(
     app: &mut Application,
     seen: &mut Seen,
 ) -> Option<Timestamp> {
+    let limit = controller.options.sync_timeout;
+    let running = app.status.operation_state.as_ref().filter(|it| !is_finished(it));
+    let is_overdue = running.is_some_and(|it| terms::is_overdue(limit, it, controller.now()));
     let mut state = match turn(app, controller.now()) {
-        Turn::Waits(until) => return Some(until),
+        Turn::Waits(until) if !is_overdue => return terms::in_time(limit, app, Some(until)),
+        Turn::Waits(_) => running.cloned()?,
         Turn::Goes(state) => *state,
     };
     // Nobody closes it.
     let _turn = controller.operators.acquire().await;
+    if is_overdue && state.phase != TERMINATING {
+        state.phase = TERMINATING.into();
+        state.message = TIMED_OUT.into();
+    }
+    let wake_at = go_on(controller, stored, app, seen, state).await;
+    terms::in_time(limit, app, wake_at)
+}
+
+async fn go_on(
+    controller: &Controller,
+    stored: &mut Arc<Application>,
+    app: &mut Application,
+    seen: &mut Seen,
+    mut state: OperationState,
+) -> Option<Timestamp> {
     let Some(asked) = state.operation.sync.clone() else {
         let message = "Invalid operation request: no operation specified";
         end(app, state, "Error", message, controller.now());
         return None;
     };
-    if terms::is_overdue(controller.options.sync_timeout, &state, controller.now()) {
-        state.phase = TERMINATING.into();
-    }
     if state.phase != TERMINATING
         && let Some((why, until)) = terms::stopped_by_window(seen, app, &state, controller.now())
     {
@@ -85,7 +105,8 @@ async fn sync(
     let verified = seen.comparison.as_ref().filter(|_| seen.is_verified());
     let Some(comparison) = verified else {
         if state.phase == TERMINATING {
-            end(app, state, "Failed", "Operation terminated", controller.now());
+            let message = with_cause("Operation terminated".into(), &state);
+            end(app, state, "Failed", message, controller.now());
         } else {
             let reasons: Vec<&str> = seen.findings.iter().map(|it| it.message.as_str()).collect();
             end(app, state, "Error", reasons.join("; "), controller.now());
@@ -218,6 +239,7 @@ async fn carry_out(
                 app.status.operation_state = Some(OperationState { message, ..state });
             }
             Step::Failed { message } => {
+                let message = with_cause(message, &state);
                 end(app, state, "Failed", message, now);
                 wake_at = app.status.operation_state.as_ref().and_then(retries_at);
             }
@@ -248,6 +270,14 @@ async fn telling_at<T>(
         Err(error) => tracing::debug!(app = %app.key(), %error, "could not record an operation"),
     }
     (done, true)
+}
+
+/// The last word of an operation, with who ended it where that was nobody.
+fn with_cause(message: String, state: &OperationState) -> String {
+    if state.phase == TERMINATING && state.message == TIMED_OUT {
+        return format!("{message}, triggered by controller sync timeout");
+    }
+    message
 }
 
 /// Were these the last moves of a wave that others follow?

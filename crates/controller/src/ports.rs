@@ -24,6 +24,9 @@ pub trait Sources: Send + Sync + 'static {
 
     /// The manifests of a source, marked as the application's.
     fn render(&self, request: RenderRequest) -> BoxFuture<'_, Result<Rendered, SourceError>>;
+
+    /// Does a file that matters to a source in git differ from how it was?
+    fn differs(&self, since: Since) -> BoxFuture<'_, Result<bool, SourceError>>;
 }
 
 /// How old the knowledge of a repository's branches may be.
@@ -78,6 +81,25 @@ pub struct RefSource {
     pub source: ApplicationSource,
     /// Its revision, which an operation may choose apart from the source's own.
     pub revision: String,
+}
+
+/// A source at two commits.
+#[derive(Clone, Debug)]
+pub struct Since {
+    /// As it is now. Its annotation says which files matter.
+    pub now: RenderRequest,
+    /// The commit that it was at.
+    pub commit: String,
+    /// The commits that the sources it may refer to were at, in their order.
+    pub ref_commits: Vec<String>,
+}
+
+impl Since {
+    /// The paths below which files matter, relative to the repository; none is everywhere.
+    #[must_use]
+    pub fn paths(&self) -> Vec<String> {
+        self.now.source.generate_paths(&self.now.generate_paths)
+    }
 }
 
 /// What a source rendered to.

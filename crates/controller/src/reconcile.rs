@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::{AppKey, Application};
-use engine::{Decision, Hold, decide};
+use engine::{Decision, Hold};
 use jiff::Timestamp;
 use runtime::SPANS;
 use tracing::Instrument as _;
@@ -20,6 +20,7 @@ use crate::look::{At, Seen, look};
 use crate::operate;
 use crate::report::report;
 use crate::terms;
+use crate::tried;
 
 const RETRY_FAILED_LOOK: Duration = Duration::from_secs(10);
 const RETRY_BLIND_LOOK: Duration = Duration::from_secs(1);
@@ -48,7 +49,7 @@ pub(crate) async fn reconcile(controller: &Controller, key: &AppKey, level: Leve
         return Some((level.max(Level::Polled), RETRY_FAILED_LOOK));
     }
     let mut next = seen.may_pass.then_some((Level::Polled, RETRY_FAILED_LOOK));
-    next = sync_by_itself(controller, &mut app, &mut seen).or(next);
+    next = sync_by_itself(controller, &mut app, &mut seen).await.or(next);
 
     let mut stored = Arc::clone(&before);
     if app.operation.is_some() && seen.may_be_back {
@@ -76,13 +77,12 @@ pub(crate) async fn reconcile(controller: &Controller, key: &AppKey, level: Leve
 
 /// Asks for a sync where the Application wants one by itself and nothing holds
 /// it back; says when to ask again if only time does.
-fn sync_by_itself(controller: &Controller, app: &mut Application, seen: &mut Seen) -> Next {
+async fn sync_by_itself(controller: &Controller, app: &mut Application, seen: &mut Seen) -> Next {
     let now = controller.now();
-    let backoff = controller.options.heal_backoff;
-    let comparison = seen.comparison.as_ref();
-    match decide(app, comparison, &seen.findings, &seen.revisions, backoff, now) {
+    let (decision, revisions) = tried::decision(controller, app, seen, now).await;
+    match decision {
         Decision::Hold(Hold::HealsLater(at)) => return Some((Level::Live, until(at, now))),
-        Decision::Hold(hold) => seen.findings.extend(hold.finding(&seen.revisions)),
+        Decision::Hold(hold) => seen.findings.extend(hold.finding(&revisions)),
         wanted => {
             let permit = seen.permit.as_ref();
             if let Some((permit, why)) = permit.and_then(|it| Some((it, it.holds_back(app, now)?)))

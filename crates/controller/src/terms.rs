@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use api::names::ANNOTATION_SKIP_RECONCILE;
 use api::{Application, OperationState};
-use engine::operation::pinned_revisions;
+use engine::operation::{is_finished, pinned_revisions};
 use engine::{Compared, Comparison, SyncOptions};
 use jiff::{SignedDuration, Timestamp};
 use object::{GroupKind, Object, ResourceKey};
@@ -58,6 +58,23 @@ pub(crate) fn is_overdue(limit: Option<Duration>, state: &OperationState, now: T
     let limit = limit.and_then(|it| SignedDuration::try_from(it).ok());
     let began = state.started_at.timestamp();
     began.zip(limit).is_some_and(|(began, limit)| now.duration_since(began) > limit)
+}
+
+/// When to come back to an operation: as asked, or when it has taken too long. Nothing
+/// else may wake us by then.
+pub(crate) fn in_time(
+    limit: Option<Duration>,
+    app: &Application,
+    wake_at: Option<Timestamp>,
+) -> Option<Timestamp> {
+    let state = app.status.operation_state.as_ref().filter(|it| !is_finished(it));
+    let began = state.and_then(|it| it.started_at.timestamp());
+    let limit = limit.and_then(|it| SignedDuration::try_from(it).ok());
+    let over = began.zip(limit).and_then(|(began, limit)| {
+        // Over is what has taken longer than the limit.
+        began.checked_add(limit.checked_add(SignedDuration::from_millis(1))?).ok()
+    });
+    wake_at.into_iter().chain(over).min()
 }
 
 /// Why no sync may run at this hour, and when to ask again, if so.
@@ -136,6 +153,22 @@ mod tests {
         };
         assert!(!check(Some(60), 60) && check(Some(60), 61));
         assert!(!check(None, 1_000_000), "without a limit none is");
+    }
+
+    #[test]
+    fn nobody_is_left_waiting_beyond_the_time_that_the_settings_allow() {
+        let mut app = Application::named("argocd", "web");
+        let state = json!({"phase": "Running", "startedAt": "1970-01-01T00:00:00Z"});
+        app.status.operation_state = serde_json::from_value(state).expect("an operation");
+        let at = |second: i64| Timestamp::from_second(second).expect("a time");
+        let minute = Some(Duration::from_secs(60));
+        assert_eq!(in_time(minute, &app, Some(at(9))), Some(at(9)));
+        let over = in_time(minute, &app, None).expect("a time");
+        assert!(is_overdue(minute, app.status.operation_state.as_ref().expect("one"), over));
+        assert_eq!(in_time(minute, &app, Some(at(99))), Some(over));
+        assert_eq!(in_time(None, &app, None), None);
+        app.status.operation_state.as_mut().expect("one").phase = "Succeeded".into();
+        assert_eq!(in_time(minute, &app, None), None, "it has ended");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use api::{Application, Operation, OperationState, SyncOperation};
-use engine::{Comparison, Decision, Evidence, Explanation, Plan, decide, explain, plan};
+use engine::{Comparison, Decision, Evidence, Explanation, Plan, explain, plan};
 use futures::stream::{self, StreamExt as _};
 use jiff::Timestamp;
 use object::{Object, ResourceKey};
@@ -15,6 +15,7 @@ use crate::Controller;
 use crate::level::Level;
 use crate::look::{At, Seen, look};
 use crate::terms;
+use crate::tried;
 
 /// So many objects that differ are asked about; beyond that nobody is told who
 /// changed them.
@@ -28,8 +29,7 @@ impl Controller {
         let seen = look(self, app, &At::compared(app, Level::Live)).await;
         let now = self.now();
         let comparison = seen.comparison.as_ref();
-        let backoff = self.options.heal_backoff;
-        let decision = decide(app, comparison, &seen.findings, &seen.revisions, backoff, now);
+        let (decision, _) = tried::decision(self, app, &seen, now).await;
         let whole = whole(&seen).await;
         let plan = comparison.map(|it| would_do(app, it, &decision, &seen, now));
         explain(Evidence {

@@ -160,7 +160,9 @@ impl HealBackoff {
     }
 }
 
-/// Decides whether to sync `app` to `revisions` without being asked.
+/// Decides whether to sync `app` to `revisions` without being asked. Where nothing that
+/// matters to it differs from the commits of the last try, these may stand for the
+/// newer ones; see [`tried_before`].
 #[must_use]
 pub fn decide(
     app: &Application,
@@ -250,15 +252,29 @@ fn against_last_try(
 
 /// The last operation, if it was about this very state of git.
 fn last_try_of<'a>(app: &'a Application, revisions: &[String]) -> Option<&'a api::OperationState> {
+    let (last, tried) = last_try(app)?;
+    (tried == revisions).then_some(last)
+}
+
+/// The commits that the last operation was about, if only the commits were others: it
+/// counts as a try of `revisions` where these hold the same for the application.
+#[must_use]
+pub fn tried_before<'a>(app: &'a Application, revisions: &[String]) -> Option<&'a [String]> {
+    let (_, tried) = last_try(app)?;
+    (tried != revisions && tried.len() == revisions.len()).then_some(tried)
+}
+
+/// The last operation with its commits, if it was about the sources of today.
+fn last_try(app: &Application) -> Option<(&api::OperationState, &[String])> {
     let last = app.status.operation_state.as_ref()?;
     let result = last.sync_result.as_ref()?;
-    let same = if app.spec.sources.is_empty() {
-        revisions.first() == Some(&result.revision)
-            && app.spec.source.as_ref() == Some(&result.source)
+    let (same, revisions) = if app.spec.sources.is_empty() {
+        let same = app.spec.source.as_ref() == Some(&result.source);
+        (same, std::slice::from_ref(&result.revision))
     } else {
-        revisions == result.revisions && app.spec.sources == result.sources
+        (app.spec.sources == result.sources, &result.revisions[..])
     };
-    same.then_some(last)
+    same.then_some((last, revisions))
 }
 
 #[cfg(test)]
@@ -387,6 +403,43 @@ mod tests {
     fn a_failed_commit_is_not_tried_again() {
         let failed = tried(app(heals()), "Failed", 0, NOW - 1);
         check(failed, "+a", Decision::Hold(Hold::AlreadyFailed { message: "no".into() }));
+    }
+
+    #[test]
+    fn another_commit_counts_as_tried_where_it_stands_for_nothing_new() {
+        let failed = tried(app(heals()), "Failed", 0, NOW - 1);
+        let at_second = |stands_for: &str| {
+            let comparison = found("+a");
+            let revisions = [stands_for.to_owned()];
+            let backoff = HealBackoff::default();
+            decide(&failed, Some(&comparison), &[], &revisions, backoff, at(NOW))
+        };
+        assert_eq!(tried_before(&failed, &["c2".into()]), Some(&["c1".to_owned()][..]));
+        assert_eq!(at_second("c1"), Decision::Hold(Hold::AlreadyFailed { message: "no".into() }));
+        assert_eq!(at_second("c2"), Decision::Sync { prune: false });
+    }
+
+    #[test]
+    fn there_is_nothing_to_ask_about_the_same_commit_other_sources_or_no_try() {
+        let tried = tried(app(heals()), "Succeeded", 0, NOW - 1);
+        assert_eq!(tried_before(&tried, &["c1".into()]), None);
+        let mut moved = tried.clone();
+        moved.spec.source.as_mut().expect("a source").path = "elsewhere".into();
+        assert_eq!(tried_before(&moved, &["c2".into()]), None);
+        assert_eq!(tried_before(&app(on()), &["c2".into()]), None);
+    }
+
+    #[test]
+    fn of_several_sources_all_commits_are_held_against_the_last_try() {
+        let mut several = tried(app(on()), "Failed", 0, NOW - 1);
+        several.spec.sources = vec![api::ApplicationSource::default(); 2];
+        let result = several.status.operation_state.as_mut().and_then(|it| it.sync_result.as_mut());
+        let result = result.expect("a result");
+        result.sources.clone_from(&several.spec.sources);
+        result.revisions = vec!["c1".into(), "d1".into()];
+        let before = tried_before(&several, &["c1".into(), "d2".into()]);
+        assert_eq!(before, Some(&["c1".to_owned(), "d1".into()][..]));
+        assert_eq!(tried_before(&several, &["c1".into()]), None, "a source is not known");
     }
 
     #[test]

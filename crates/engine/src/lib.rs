@@ -35,7 +35,7 @@ pub use compare::{
     Answers, Compared, Comparison, Facts, Rules, Scope, Unserved, Verdict, compare, defined_scopes,
     observe, questions, read_otherwise, wanted_keys,
 };
-pub use decide::{Decision, HealBackoff, Hold, decide};
+pub use decide::{Decision, HealBackoff, Hold, decide, tried_before};
 pub use diff::{CompareSettings, Comparing, KnownType, Sides};
 pub use explain::{Evidence, Explanation, explain};
 pub use finding::{Concern, Finding};

@@ -245,7 +245,7 @@ fn finish(
         );
         return state;
     }
-    let retried = may_retry && state.retry_count > 0;
+    let retried = phase != "Succeeded" && state.retry_count > 0;
     state.phase = phase.into();
     state.message =
         if retried { format!("{message} (retried {} times).", state.retry_count) } else { message };
@@ -381,6 +381,17 @@ mod tests {
             ("Failed", "still no (retried 1 times).")
         );
         assert_eq!(app.operation, None);
+    }
+
+    #[test]
+    fn a_sync_that_was_terminated_tells_how_often_it_was_tried_again() {
+        let mut app = asked(5, SyncOperation::default());
+        let state = goes(&app, NOW);
+        end(&mut app, state, "Failed", "no", at(NOW));
+        let state = OperationState { phase: "Terminating".into(), ..goes(&app, NOW + 60) };
+        end(&mut app, state, "Failed", "ended", at(NOW + 61));
+        let message = app.status.operation_state.expect("a record").message;
+        assert_eq!((message.as_str(), app.operation), ("ended (retried 1 times).", None));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Which files differ between two commits, and whether any of them matters.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use api::ApplicationSource;
 use gocompat::glob::filepath_match;
 use render::RenderError;
 use render::tree::{EntryKind, Tree, TreeError, TreePath};
@@ -50,6 +51,50 @@ impl RepoServer {
         };
         Arc::clone(&self.inner).on_trees(Arc::new(job), look).await
     }
+}
+
+/// A repository at two commits.
+#[derive(Clone, Debug)]
+pub struct Moving {
+    /// Its address.
+    pub repo_url: String,
+    /// The commit that it was at.
+    pub from: CommitSha,
+    /// The commit that it is at.
+    pub to: CommitSha,
+}
+
+impl RepoServer {
+    /// Does a file that matters differ in one of these repositories, to an Application of
+    /// the project? Paths are as in the annotation `manifest-generate-paths`, relative to
+    /// the repository; without paths every file matters.
+    ///
+    /// # Errors
+    /// When one of the commits cannot be had or read.
+    pub async fn differs(
+        &self,
+        project: &str,
+        moving: &[Moving],
+        paths: &[String],
+    ) -> Result<bool, SourceError> {
+        for Moving { repo_url, from, to } in moving.iter().filter(|it| it.from != it.to) {
+            let changed = self.changed_files(&self.repo(repo_url, project), from, to).await?;
+            if paths.is_empty() || any_matters(paths, &changed) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// `$name` of each source whose files the parameters of a source refer to.
+#[must_use]
+pub fn used_refs(source: &ApplicationSource) -> BTreeSet<String> {
+    let helm = source.helm.iter();
+    let files = helm
+        .flat_map(|it| it.value_files.iter().chain(it.file_parameters.iter().map(|it| &it.path)));
+    let files = files.filter(|it| it.starts_with('$'));
+    files.map(|it| it.split('/').next().unwrap_or(it).to_owned()).collect()
 }
 
 /// The file at a path, or all files of the directory there.

@@ -66,6 +66,7 @@ mod url;
 
 pub use artifacts::{ArtifactMetadata, OciLimits};
 pub use brought::Brought;
+pub use changed::{Moving, used_refs};
 pub use credentials::{CredentialBook, RepoCredentials, RepoKind};
 pub use engine::project::SourceRepos;
 pub use error::{Disposition, FetchError, SourceError};

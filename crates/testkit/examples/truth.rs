@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).ok();
     let lies = checker.lies();
     for lie in &lies {
-        println!("{} said Synced, but {}", lie.app, lie.difference);
+        println!("{} said {:?}, but {}", lie.app, lie.claim, lie.truth);
     }
     if lies.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

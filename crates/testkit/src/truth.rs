@@ -1,9 +1,11 @@
-//! A second opinion: is what says Synced as git wants it?
+//! A second opinion: is what says Synced as git wants it, and what says Healthy well?
 //!
 //! Shares nothing with the product but the API server. Git is read with git, and
-//! kubectl asks what applying git's files would change. Knows Applications with
-//! one source of plain files in a repository on this machine, an object each; hooks do
-//! not count.
+//! kubectl asks what applying git's files would change, and how what they name is
+//! ([`ailment`]). Knows Applications with one source of plain files in a repository on
+//! this machine, an object each; hooks do not count.
+
+mod ailment;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,16 +17,39 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use ailment::ailment;
+
 /// What makes a manifest a hook, which is there only while it runs.
 const HOOK: &str = "argocd.argoproj.io/hook:";
 
-/// An Application that said Synced for longer than may be while it was not so.
+/// An Application that said something for longer than may be while it was not so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lie {
     /// Its name.
     pub app: String,
-    /// What applying git's files would have changed.
-    pub difference: String,
+    /// What it said.
+    pub claim: Claim,
+    /// What applying git's files would have changed, or what is the matter with an object.
+    pub truth: String,
+}
+
+/// What an Application says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Claim {
+    /// Everything is as git wants it.
+    Synced,
+    /// Everything is well.
+    Healthy,
+}
+
+impl Claim {
+    /// Does this Application say so?
+    fn is_made_by(self, app: &Value) -> bool {
+        match self {
+            Self::Synced => text(app, "/status/sync/status") == "Synced",
+            Self::Healthy => text(app, "/status/health/status") == "Healthy",
+        }
+    }
 }
 
 /// Looks at every Application again and again, until asked what it found.
@@ -61,7 +86,7 @@ impl Checker {
     }
 }
 
-/// What says Synced at this moment and is not so.
+/// What is said at this moment and is not so.
 #[must_use]
 pub fn lies_now(kubectl: PathBuf) -> Vec<Lie> {
     let mut watch = Watch::new(kubectl, Duration::ZERO);
@@ -73,7 +98,7 @@ struct Watch {
     kubectl: PathBuf,
     patience: Duration,
     /// Since when each Application has been wrong without a break.
-    wrong: BTreeMap<String, Instant>,
+    wrong: BTreeMap<(String, Claim), Instant>,
     lies: Vec<Lie>,
 }
 
@@ -89,34 +114,48 @@ impl Watch {
             return;
         };
         for app in list["items"].as_array().into_iter().flatten() {
-            self.judge(app);
+            self.judge(app, Claim::Synced);
+            self.judge(app, Claim::Healthy);
         }
     }
 
-    fn judge(&mut self, app: &Value) {
+    fn judge(&mut self, app: &Value, claim: Claim) {
         let name = text(app, "/metadata/name").to_owned();
-        let difference = says_synced(app).then(|| self.difference(app)).flatten();
+        let truth = claim.is_made_by(app).then(|| self.truth(app, claim)).flatten();
         let namespace = text(app, "/metadata/namespace");
         let still = || self.kubectl(&["get", "application", &name, "--namespace", namespace]);
-        match difference.filter(|_| still().is_some_and(|it| says_synced(&it))) {
-            None => drop(self.wrong.remove(&name)),
-            Some(difference) => {
-                let since = *self.wrong.entry(name.clone()).or_insert_with(Instant::now);
+        match truth.filter(|_| still().is_some_and(|it| claim.is_made_by(&it))) {
+            None => drop(self.wrong.remove(&(name, claim))),
+            Some(truth) => {
+                let since = *self.wrong.entry((name.clone(), claim)).or_insert_with(Instant::now);
                 if since.elapsed() >= self.patience {
-                    self.lies.push(Lie { app: name, difference });
+                    self.lies.push(Lie { app: name, claim, truth });
                 }
             }
         }
     }
 
-    /// What applying git's files would change; none if nothing, or if nobody can tell.
-    fn difference(&self, app: &Value) -> Option<String> {
+    /// What speaks against a claim; none if nothing does, or if nobody can tell.
+    fn truth(&self, app: &Value, claim: Claim) -> Option<String> {
         let source = |field: &str| text(app, &format!("/spec/source/{field}"));
         let repo = source("repoURL").strip_prefix("file://")?;
         let files = files(Path::new(repo), source("targetRevision"), source("path"))?;
         let namespace = text(app, "/spec/destination/namespace");
         let mut objects = files.iter().filter(|file| !file.contains(HOOK));
-        objects.find_map(|file| self.would_change(file, namespace))
+        objects.find_map(|file| match claim {
+            Claim::Synced => self.would_change(file, namespace),
+            Claim::Healthy => self.ails(file, namespace),
+        })
+    }
+
+    fn ails(&self, manifest: &str, namespace: &str) -> Option<String> {
+        let get = ["get", "--filename=-", "--ignore-not-found", "--output=json"];
+        let found =
+            self.kubectl_with(&[&get[..], &["--namespace", namespace]].concat(), manifest)?;
+        // What kubectl reads from its input it tells as a list.
+        let live = found.pointer("/items/0").unwrap_or(&found);
+        let (kind, name) = (text(live, "/kind"), text(live, "/metadata/name"));
+        ailment(live).map(|it| format!("{kind} {name}: {it}"))
     }
 
     fn would_change(&self, manifest: &str, namespace: &str) -> Option<String> {
@@ -154,10 +193,6 @@ impl Watch {
 
 fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn says_synced(app: &Value) -> bool {
-    text(app, "/status/sync/status") == "Synced"
 }
 
 /// An object without what every write changes.

@@ -130,13 +130,8 @@ fn refresh_paths(app: &Application, source: &ApplicationSource, role: Role) -> V
     if role == Role::Sync {
         return vec![source.path.clone()];
     }
-    let annotation = app.metadata.annotations.get(api::names::ANNOTATION_MANIFEST_GENERATE_PATHS);
-    let items = annotation.map_or("", String::as_str).split(';').map(str::trim);
-    let path = |item: &str| match item.strip_prefix('/') {
-        Some(absolute) => absolute.to_owned(),
-        None => clean(&format!("{}/{item}", source.path)),
-    };
-    items.filter(|it| !it.is_empty()).map(path).collect()
+    let annotation = app.annotation(api::names::ANNOTATION_MANIFEST_GENERATE_PATHS);
+    source.generate_paths(annotation.unwrap_or_default())
 }
 
 /// Without `.` and `..`, as Go cleans a path.

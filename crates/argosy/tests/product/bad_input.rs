@@ -210,3 +210,31 @@ async fn a_commit_that_failed_is_not_tried_again_and_says_so() {
     });
     assert_eq!(app.await.status.conditions, []);
 }
+
+#[tokio::test]
+async fn a_commit_that_touches_nothing_that_matters_is_no_new_attempt() {
+    let it = shared().test("failed-and-elsewhere").await;
+    let repo = Repo::new();
+    let widget = "apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: w}\n";
+    let first = repo.commit(&[("app/w.yaml", widget), ("shared/README", "one")]);
+    let mut app = it.automated(&repo);
+    app["metadata"]["annotations"] = json!({"argocd.argoproj.io/manifest-generate-paths": "."});
+    app["spec"]["syncPolicy"]["retry"] = json!({"limit": 0});
+    it.create(&app).await;
+    let failed = format!("Failed last sync attempt to [{first}]");
+    let failed = [failed.as_str()];
+    let held = it.until("held back", |app| has_condition(app, "SyncError", &failed)).await;
+
+    let second = repo.commit(&[("shared/README", "two")]);
+    let still = it.until("held back at the second commit, because of the first", |app| {
+        app.status.sync.revision == second && has_condition(app, "SyncError", &failed)
+    });
+    let tried = |app: Application| app.status.operation_state.expect("an operation").started_at;
+    assert_eq!(tried(still.await), tried(held), "nothing was tried again");
+
+    let third = repo.commit(&[("app/w.yaml", &config_map("m", "color", "blue"))]);
+    let app = it.until("synced to the third commit", |app| {
+        app.status.sync.revision == third && app.status.sync.status == "Synced"
+    });
+    assert_eq!(app.await.status.conditions, []);
+}

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 use testkit::clock::Clock;
 use testkit::git::Repo;
-use testkit::truth::{Checker, lies_now};
+use testkit::truth::{Checker, Claim, lies_now};
 
 use crate::world::{CONTROL_NAMESPACE, World, config_map, deployment, shared};
 
@@ -102,8 +102,33 @@ async fn a_status_that_nobody_keeps_true_is_noticed() {
     assert_eq!(lies(), []);
     world.kill_product();
     it.patch("v1", "ConfigMap", "m", &json!({"data": {"version": "drifted"}})).await;
-    let told: Vec<String> = lies().into_iter().map(|it| it.app).collect();
-    assert_eq!(told, ["stale"]);
+    let told: Vec<_> = lies().into_iter().map(|it| (it.app, it.claim)).collect();
+    assert_eq!(told, [("stale".to_owned(), Claim::Synced)]);
+}
+
+/// Proves the checker, not the product.
+#[tokio::test]
+async fn a_health_that_nobody_keeps_true_is_noticed() {
+    let world = World::new();
+    world.start_product();
+    let it = world.test("ailing").await;
+    let repo = Repo::new();
+    repo.commit(&[
+        ("app/m.yaml", &config_map("m", "version", "1")),
+        ("app/web.yaml", &deployment("web", 0, "web:!")),
+    ]);
+    it.create(&it.automated(&repo)).await;
+    it.until("Synced and not well", |app| {
+        app.status.sync.status == "Synced" && app.status.health.status == "Progressing"
+    })
+    .await;
+    let lies = || lies_now(world.cluster.kubectl_path());
+    assert_eq!(lies(), []);
+    world.kill_product();
+    it.patch_app(&json!({"status": {"health": {"status": "Healthy"}}})).await;
+    let told: Vec<_> = lies().into_iter().map(|it| (it.app, it.claim, it.truth)).collect();
+    let truth = "Deployment web: 0 of 1 replicas are there".to_owned();
+    assert_eq!(told, [("ailing".to_owned(), Claim::Healthy, truth)]);
 }
 
 /// The clock of the product alone is set: first three hours ahead, then six, then right.

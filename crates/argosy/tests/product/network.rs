@@ -159,6 +159,69 @@ async fn a_sync_that_is_under_way_waits_for_its_cluster() {
     assert_eq!(app.await.status.history.len(), 1);
 }
 
+#[tokio::test]
+async fn a_sync_whose_cluster_stays_away_says_so_and_goes_on_where_it_may_be_tried_again() {
+    let world = World::new();
+    let patience = [("ARGOSY_CLUSTER_PATIENCE", "6")];
+    world.start_product_in(&world.cluster.kubeconfig_path(), CONTROL_NAMESPACE, &patience);
+    let (once, again) = (world.test("tried-once").await, world.test("tried-again").await);
+    let far = Far::of(&world);
+    once.create(&far.secret).await;
+    let repo = Repo::new();
+    repo.commit(&[
+        ("app/db.yaml", &crate::world::deployment("db", 0, "db:!")),
+        ("app/web.yaml", &crate::world::deployment("web", 1, "web:1")),
+    ]);
+    for (it, limit) in [(&once, 0), (&again, 1000)] {
+        let mut app = far.application(it, &repo);
+        let backoff = json!({"duration": "1s", "factor": 1, "maxDuration": "1s"});
+        app["spec"]["syncPolicy"]["retry"] = json!({"limit": limit, "backoff": backoff});
+        it.create(&app).await;
+    }
+    for it in [&once, &again] {
+        it.until("waiting for db", |app| {
+            let state = app.status.operation_state.as_ref();
+            state.is_some_and(|it| it.message.starts_with("waiting for healthy state"))
+        })
+        .await;
+    }
+    let checker = checker(&world);
+    far.proxy.is(Mood::Cut);
+    let says = |app: &api::Application, phase: &str| {
+        let state = app.status.operation_state.as_ref();
+        let unseen = "in the cluster is not known at the moment";
+        state.is_some_and(|it| it.phase == phase && it.message.contains(unseen))
+    };
+    let given_up = once.until("given up, with the reason", |app| says(app, "Error")).await;
+    assert!(is_unknown(&given_up) && given_up.operation.is_none(), "{:?}", given_up.status.sync);
+    let waiting = again.until("waiting for the next try", |app| says(app, "Running")).await;
+    assert!(is_unknown(&waiting), "{:?}", waiting.status.sync);
+
+    far.proxy.is(Mood::Passing);
+    again
+        .until("at work again", |app| {
+            let state = app.status.operation_state.as_ref();
+            state.is_some_and(|it| {
+                it.retry_count > 0 && it.message.starts_with("waiting for healthy")
+            })
+        })
+        .await;
+    let healthy = json!({"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "db:1"}]}}}});
+    again.patch("apps/v1", "Deployment", "db", &healthy).await;
+    again.until("through", |app| app.status.history.len() == 1).await;
+
+    // Who may not be tried again waits for another commit.
+    assert!(once.get("apps/v1", "Deployment", "web").await.is_none());
+    let second = repo.commit(&[("app/db.yaml", &crate::world::deployment("db", 0, "db:1"))]);
+    for it in [&once, &again] {
+        it.until("synced to the second commit", |app| {
+            app.status.sync.revision == second && app.status.sync.status == "Synced"
+        })
+        .await;
+    }
+    assert_eq!(checker.lies(), no_lies());
+}
+
 /// The versions that our watches would go on from are compacted away while they are gone.
 #[tokio::test]
 async fn what_happened_in_versions_that_are_compacted_away_is_found_by_listing_again() {

@@ -1,6 +1,8 @@
 //! What the control plane's settings say counts while the product runs: other
 //! clusters by their Secrets, rules that projects share.
 
+use std::collections::BTreeSet;
+
 use devcluster::DevCluster;
 use serde_json::{Value, json};
 use testkit::git::Repo;
@@ -174,4 +176,64 @@ async fn updates_that_the_settings_ignore_wake_nobody_and_healths_are_kept_where
     // The next look sees everything.
     it.patch("v1", "ConfigMap", "last", &json!({"data": {"a": "2"}})).await;
     it.until("drifted", |app| is_drifted(app, "last") && is_drifted(app, "m")).await;
+}
+
+#[tokio::test]
+async fn a_cluster_is_labelled_with_its_version_where_its_secret_asks_for_it() {
+    let world = World::audited();
+    world.start_product();
+    let it = world.test("labelled").await;
+    let label = "argocd.argoproj.io/kubernetes-version";
+    let server = world.cluster.server_url();
+    let mut asking = cluster_secret(&world.cluster, "asking", &server);
+    asking["metadata"]["labels"]["argocd.argoproj.io/auto-label-cluster-info"] = json!("true");
+    asking["metadata"]["labels"][label] = json!("v1.0.0");
+    // The same cluster by another name.
+    let mut silent =
+        cluster_secret(&world.cluster, "silent", &server.replace("127.0.0.1", "localhost"));
+    silent["metadata"]["labels"][label] = json!("v1.0.0");
+    it.create(&silent).await;
+    it.create(&asking).await;
+
+    let version: Value =
+        serde_json::from_str(&world.kubectl(&["get", "--raw", "/version"])).expect("a version");
+    let version = version["gitVersion"].as_str().expect("a version");
+    let version = version.split(['-', '+']).next().expect("a version");
+    let is_labelled = format!(
+        "--for=jsonpath={{.metadata.labels.argocd\\.argoproj\\.io/kubernetes-version}}={version}"
+    );
+    let until_labelled = || {
+        let secret = ["wait", "secret/cluster-asking", &is_labelled, "--timeout=60s"];
+        world.kubectl(&[&["-n", CONTROL_NAMESPACE], &secret[..]].concat());
+    };
+    until_labelled();
+    let wrong = format!("{label}=v1.0.0");
+    let again = ["label", "--overwrite", "secret/cluster-asking", &wrong];
+    world.kubectl(&[&["-n", CONTROL_NAMESPACE], &again[..]].concat());
+    until_labelled();
+
+    let repo = Repo::new();
+    repo.commit(&[("app/m.yaml", &config_map("m", "version", "1"))]);
+    let mut app = it.automated(&repo);
+    app["spec"]["destination"] = json!({"server": server, "namespace": it.name});
+    it.create(&app).await;
+    it.until_synced().await;
+    let said = world.said();
+    let connected = |name: &str| {
+        let name = format!("name=\"{name}\"");
+        let lines = said.lines().filter(|it| it.contains("connected to a cluster"));
+        lines.filter(|it| it.contains(&name)).count()
+    };
+    assert_eq!(connected("asking"), 1, "a label is no reason to connect again: {said}");
+    assert_eq!(connected("silent"), 1, "it could have been labelled");
+    let writes_of = |secret: &str| {
+        let requests = world.audit().into_iter().filter(|it| {
+            it["verb"] == "patch"
+                && it["objectRef"]["name"] == secret
+                && it["userAgent"].as_str().is_some_and(|it| it.starts_with("argosy/"))
+        });
+        requests.map(|it| it["auditID"].to_string()).collect::<BTreeSet<String>>().len()
+    };
+    assert_eq!(writes_of("cluster-asking"), 2, "what is right is not written");
+    assert_eq!(writes_of("cluster-silent"), 0, "it was not asked for");
 }

@@ -1,5 +1,6 @@
 //! Manifests of a source at a revision, and whether a revision changes them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use render::SourceType;
@@ -131,18 +132,10 @@ pub(super) async fn update_revision(
     Ok(UpdateRevisionForPathsResponse { changes: false, revision })
 }
 
-/// `$name` of each source that the parameters refer to.
-fn names_of_used_refs(asked: &UpdateRevisionForPathsRequest) -> Vec<String> {
-    let helm = asked.application_source.iter().filter_map(|it| it.helm.as_ref());
-    let helm = helm.filter(|_| asked.has_multiple_sources);
-    let mut names: Vec<String> = helm
-        .flat_map(|it| it.value_files.iter().chain(it.file_parameters.iter().map(|it| &it.path)))
-        .filter(|it| it.starts_with('$'))
-        .map(|it| it.split('/').next().unwrap_or(it).to_owned())
-        .collect();
-    names.sort();
-    names.dedup();
-    names
+/// The sources that this one refers to; one alone has none to refer to.
+fn names_of_used_refs(asked: &UpdateRevisionForPathsRequest) -> BTreeSet<String> {
+    let source = asked.application_source.iter().filter(|_| asked.has_multiple_sources);
+    source.flat_map(crate::used_refs).collect()
 }
 
 /// What a change must touch to matter.
