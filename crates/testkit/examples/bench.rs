@@ -523,17 +523,17 @@ async fn heal(world: &World, names: &[String], what: &str) {
     for name in names.iter().take(EDITS * 2) {
         let (map, edit) = (format!("{name}-0"), json!({"data": {"version": "edited"}}));
         let began = Instant::now();
-        world.client.merge_patch(&maps, "fleet", &map, None, &edit).await.expect("it is edited");
-        let mut seen_edited = false;
+        let edited = world.client.merge_patch(&maps, "fleet", &map, None, &edit).await;
+        let edited = version(edited.expect("it is edited").as_value());
+        // A watch that begins anew may not tell of the edit, but tells of what came after it.
         let healing = async {
             while let Some(event) = events.next().await {
-                let WatchEvent::Applied(it) = event else { continue };
-                if it["metadata"]["name"] == *map {
-                    let version = &it["data"]["version"];
-                    seen_edited |= version == "edited";
-                    if seen_edited && version == "1" {
-                        return;
-                    }
+                if let WatchEvent::Applied(it) = event
+                    && it["metadata"]["name"] == *map
+                    && it["data"]["version"] == "1"
+                    && version(&it) > edited
+                {
+                    return;
                 }
             }
         };
@@ -665,6 +665,11 @@ fn asked(path: &str) -> String {
         stream.read_to_string(&mut answer)
     });
     if asked.is_ok() { answer } else { String::new() }
+}
+
+fn version(object: &Value) -> u64 {
+    let version = object["metadata"]["resourceVersion"].as_str();
+    version.and_then(|it| it.parse().ok()).expect("a number")
 }
 
 fn api_kind(api_version: &str, kind: &str) -> ApiKind {
