@@ -128,7 +128,7 @@
 //!
 //! Read in this order: `files` and `chart` (loading), `values` and `strvals` (what the user gives),
 //! `dependencies` and `coalesce` (which subcharts, with which values), `objects` and `engine` (the
-//! templates), `manifests` (what is printed, in which order). [`template`] ties them together.
+//! templates), `manifests` (what is printed, in which order). [`template()`] ties them together.
 //!
 //! Nothing here touches disk, network, clock or environment. Chart archives, remote value files and
 //! the facts of the cluster are given by the caller.

@@ -1,6 +1,6 @@
 //! Go's `fmt`: how a value becomes text in a template's output, in `print` and in `printf`.
 //!
-//! [`append`] is what `{{ value }}` writes; [`format`] is `Sprintf`, with every verb and flag a
+//! [`append`] is what `{{ value }}` writes; [`format()`] is `Sprintf`, with every verb and flag a
 //! template can use and with Go's complaints (`%!d(string=x)`) inside the text: `directives` reads the format,
 //! `printer` and `numbers` write the values.
 
