@@ -8,7 +8,7 @@ impl ApplicationSource {
     pub fn generate_paths(&self, annotation: &str) -> Vec<String> {
         let path = |item: &str| match item.strip_prefix('/') {
             Some(absolute) => absolute.to_owned(),
-            None => clean(&format!("{}/{item}", self.path)),
+            None => clean_path(&format!("{}/{item}", self.path)),
         };
         let items = annotation.split(';').map(str::trim);
         items.filter(|it| !it.is_empty()).map(path).collect()
@@ -16,7 +16,8 @@ impl ApplicationSource {
 }
 
 /// Without `.` and `..`, as Go cleans a path.
-fn clean(path: &str) -> String {
+#[must_use]
+pub fn clean_path(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/').filter(|it| !it.is_empty() && *it != ".") {
         if part == ".." {

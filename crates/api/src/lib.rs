@@ -27,6 +27,7 @@ mod tree;
 pub use application::*;
 pub use applicationset::*;
 pub use codes::*;
+pub use generate_paths::clean_path;
 pub use lists::*;
 pub use meta::{
     FieldsV1, GroupKind, IntOrString, Json, LabelSelector, LabelSelectorRequirement, ListMeta,

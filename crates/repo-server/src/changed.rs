@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::ApplicationSource;
+use api::{ApplicationSource, clean_path};
 use gocompat::glob::filepath_match;
 use render::RenderError;
 use render::tree::{EntryKind, Tree, TreeError, TreePath};
@@ -119,8 +119,8 @@ fn below(tree: &dyn Tree, path: &TreePath, files: &mut Vec<String>) -> Result<()
 /// Does any of these files lie in, or fit, one of these paths? Paths are as in
 /// the annotation `manifest-generate-paths`, relative to the repository.
 pub(crate) fn any_matters(paths: &[String], files: &[String]) -> bool {
-    let paths: Vec<String> = paths.iter().map(|it| clean(it)).collect();
-    files.iter().any(|file| paths.iter().any(|path| matters(path, &clean(file))))
+    let paths: Vec<String> = paths.iter().map(|it| clean_path(it)).collect();
+    files.iter().any(|file| paths.iter().any(|path| matters(path, &clean_path(file))))
 }
 
 fn matters(path: &str, file: &str) -> bool {
@@ -128,19 +128,6 @@ fn matters(path: &str, file: &str) -> bool {
         || file == path
         || file.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
         || filepath_match(&format!("/{path}"), &format!("/{file}")).unwrap_or(false)
-}
-
-/// Without `.` and `..`, as Go cleans a path.
-pub(crate) fn clean(path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/').filter(|it| !it.is_empty() && *it != ".") {
-        if part == ".." {
-            parts.pop();
-        } else {
-            parts.push(part);
-        }
-    }
-    parts.join("/")
 }
 
 #[cfg(test)]

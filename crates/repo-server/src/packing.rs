@@ -7,8 +7,6 @@ use plugins::{Package, Packer};
 use render::PluginRequest;
 use render::tree::{EntryKind, Tree, TreeError, TreePath};
 
-use crate::changed::clean;
-
 /// Files of a repository together; they are packed in memory.
 const MAX_BYTES: u64 = 512 << 20;
 /// Folders inside each other.
@@ -36,8 +34,8 @@ pub(crate) fn pack(
 fn common_folder(source: &TreePath, generate_paths: &str) -> TreePath {
     let paths = generate_paths.split(';').map(str::trim).filter(|it| !it.is_empty());
     let cleaned = paths.map(|it| match it.strip_prefix('/') {
-        Some(absolute) => clean(absolute),
-        None => clean(&format!("{source}/{it}")),
+        Some(absolute) => api::clean_path(absolute),
+        None => api::clean_path(&format!("{source}/{it}")),
     });
     let cleaned: Vec<String> = cleaned.collect();
     if cleaned.is_empty() {

@@ -134,25 +134,12 @@ fn refresh_paths(app: &Application, source: &ApplicationSource, role: Role) -> V
     source.generate_paths(annotation.unwrap_or_default())
 }
 
-/// Without `.` and `..`, as Go cleans a path.
-fn clean(path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/').filter(|it| !it.is_empty() && *it != ".") {
-        if part == ".." {
-            parts.pop();
-        } else {
-            parts.push(part);
-        }
-    }
-    parts.join("/")
-}
-
 fn files_matter(paths: &[String], changed: &[String]) -> bool {
     let matters = |path: &str, file: &str| {
-        let path = clean(path);
+        let path = api::clean_path(path);
         let is_inside = path.is_empty()
-            || clean(file) == path
-            || clean(file).strip_prefix(&path).is_some_and(|rest| rest.starts_with('/'));
+            || api::clean_path(file) == path
+            || api::clean_path(file).strip_prefix(&path).is_some_and(|rest| rest.starts_with('/'));
         is_inside || filepath_match(&format!("/{path}"), &format!("/{file}")).unwrap_or(false)
     };
     changed.is_empty()
