@@ -1,5 +1,5 @@
 //! `cargo xtask bench`: what the product costs, against the raw floor of the
-//! same run. The measuring is `crates/testkit/examples/bench.rs`, away from
+//! same run. The measuring is `crates/testkit/examples/bench`, away from
 //! the product so that it need not be built twice; this builds
 //! the release binary, runs it and writes the table down.
 

@@ -32,7 +32,10 @@ where
     D: Deserializer<'de>,
 {
     let items = Option::<Vec<Option<T>>>::deserialize(deserializer)?.unwrap_or_default();
-    Ok(items.into_iter().map(Option::unwrap_or_default).collect())
+    let mut items: Vec<T> = items.into_iter().map(Option::unwrap_or_default).collect();
+    // Read one by one, a list has room for up to twice as many, and Applications are kept for long.
+    items.shrink_to_fit();
+    Ok(items)
 }
 
 /// Reads a map with string keys.

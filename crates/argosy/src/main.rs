@@ -21,7 +21,7 @@ mod why;
 use clap::{Parser, Subcommand};
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// How we call ourselves for a Jsonnet program.
 const JSONNET: &str = "evaluate-jsonnet";

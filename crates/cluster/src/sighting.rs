@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde::de::{MapAccess, Visitor};
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::field_sets::{FieldSets, WishCount};
@@ -157,9 +157,8 @@ impl Lens {
 
 impl Sighting {
     pub(crate) fn read(kind: &ApiKind, bytes: &[u8], lens: &Lens) -> serde_json::Result<Self> {
-        let top: Fields<'_> = serde_json::from_slice(bytes)?;
-        let metadata = top.get("metadata").map_or("{}", RawValue::get);
-        let meta: Meta<'_> = serde_json::from_str(metadata)?;
+        let top: Top<'_> = serde_json::from_slice(bytes)?;
+        let meta = Meta::of(&top.metadata)?;
         let labels = meta.labels.unwrap_or_default();
         let annotations = meta.annotations.unwrap_or_default();
         let application = lens.tracking.application(&Tagged {
@@ -196,9 +195,9 @@ impl Sighting {
 }
 
 /// A token belongs to its service account, which it names by an annotation only.
-fn account_of_token(kind: &ApiKind, top: &Fields<'_>, annotations: &Fields<'_>) -> Option<Uid> {
+fn account_of_token(kind: &ApiKind, top: &Top<'_>, annotations: &Fields<'_>) -> Option<Uid> {
     if (kind.group.as_str(), kind.kind.as_str()) != ("", "Secret")
-        || top.text("type")? != "kubernetes.io/service-account-token"
+        || top.others.text("type")? != "kubernetes.io/service-account-token"
     {
         return None;
     }
@@ -206,7 +205,7 @@ fn account_of_token(kind: &ApiKind, top: &Fields<'_>, annotations: &Fields<'_>) 
 }
 
 /// The images of a Pod. One that cannot be read has none.
-fn images(pod: &Fields<'_>) -> Box<[Box<str>]> {
+fn images(pod: &Top<'_>) -> Box<[Box<str>]> {
     #[derive(Deserialize, Default)]
     #[serde(default, rename_all = "camelCase")]
     struct Spec<'a> {
@@ -220,7 +219,8 @@ fn images(pod: &Fields<'_>) -> Box<[Box<str>]> {
         #[serde(borrow, default)]
         image: Cow<'a, str>,
     }
-    let spec = pod.get("spec").and_then(|it| serde_json::from_str::<Spec<'_>>(it.get()).ok());
+    let spec =
+        pod.others.get("spec").and_then(|it| serde_json::from_str::<Spec<'_>>(it.get()).ok());
     let Spec { containers, init_containers } = spec.unwrap_or_default();
     let all = containers.into_iter().chain(init_containers.unwrap_or_default());
     let images: BTreeSet<Box<str>> = all.map(|it| it.image.into()).collect();
@@ -236,34 +236,30 @@ pub(crate) fn compact_body(kind: &ApiKind, bytes: &[u8], lens: &Lens) -> serde_j
 }
 
 /// The object without the field sets of other managers than these, which are half of it and which nobody reads.
-fn body(kind: &ApiKind, top: &Fields<'_>, managers: &[&str]) -> serde_json::Result<Vec<u8>> {
+fn body(kind: &ApiKind, top: &Top<'_>, managers: &[&str]) -> serde_json::Result<Vec<u8>> {
     let mut out = Vec::with_capacity(1024);
     out.push(b'{');
     // Items of a typed list do not say what they are.
     for (name, value) in [("apiVersion", kind.api_version()), ("kind", kind.kind.clone())] {
-        if top.get(name).is_none() {
+        if top.others.get(name).is_none() {
             push_field(&mut out, name, &serde_json::to_string(&value)?)?;
         }
     }
-    for (name, value) in &top.0 {
-        if name != "metadata" {
-            push_field(&mut out, name, value.get())?;
-            continue;
-        }
-        push_name(&mut out, name)?;
-        out.push(b'{');
-        let metadata: Fields<'_> = serde_json::from_str(value.get())?;
-        for (name, value) in &metadata.0 {
-            if name == "managedFields" {
-                let kept = entries_of(value, managers)?;
-                if !kept.is_empty() {
-                    push_field(&mut out, name, &format!("[{}]", kept.join(",")))?;
-                }
-            } else {
-                push_field(&mut out, name, value.get())?;
+    push_name(&mut out, "metadata")?;
+    out.push(b'{');
+    for (name, value) in &top.metadata.0 {
+        if name == "managedFields" {
+            let kept = entries_of(value, managers)?;
+            if !kept.is_empty() {
+                push_field(&mut out, name, &format!("[{}]", kept.join(",")))?;
             }
+        } else {
+            push_field(&mut out, name, value.get())?;
         }
-        out.push(b'}');
+    }
+    out.push(b'}');
+    for (name, value) in &top.others.0 {
+        push_field(&mut out, name, value.get())?;
     }
     out.push(b'}');
     Ok(out)
@@ -285,46 +281,121 @@ fn push_field(out: &mut Vec<u8>, name: &str, value: &str) -> serde_json::Result<
 }
 
 fn entries_of<'a>(managed: &'a RawValue, managers: &[&str]) -> serde_json::Result<Vec<&'a str>> {
-    #[derive(Deserialize)]
-    struct Entry<'a> {
-        #[serde(borrow, default)]
-        manager: Cow<'a, str>,
-    }
     let entries: Option<Vec<&RawValue>> = serde_json::from_str(managed.get())?;
-    let is_theirs = |entry: &&RawValue| {
-        let entry = serde_json::from_str::<Entry<'_>>(entry.get());
-        entry.is_ok_and(|it| managers.contains(&it.manager.as_ref()))
-    };
+    let is_theirs =
+        |entry: &&RawValue| manager_of(entry).is_some_and(|it| managers.contains(&it.as_ref()));
     Ok(entries.unwrap_or_default().into_iter().filter(is_theirs).map(RawValue::get).collect())
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// Whose entry of managedFields this is. API servers say it first: what follows is long, and left unread.
+fn manager_of<'a>(entry: &'a RawValue) -> Option<Cow<'a, str>> {
+    struct Manager<'m, 'a>(&'m mut Option<Cow<'a, str>>);
+    impl<'de> Visitor<'de> for Manager<'_, 'de> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an entry of managedFields")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+            while let Some(Text(name)) = map.next_key()? {
+                if name == "manager" {
+                    *self.0 = Some(map.next_value::<Text<'_>>()?.0);
+                    return Ok(());
+                }
+                map.next_value::<IgnoredAny>()?;
+            }
+            Ok(())
+        }
+    }
+    let mut manager = None;
+    // It fails where it stops early, and has the answer then.
+    serde_json::Deserializer::from_str(entry.get()).deserialize_map(Manager(&mut manager)).ok();
+    manager
+}
+
+/// A text, borrowed where it has no escapes.
+#[derive(Deserialize, Default)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// What the store reads of the metadata.
+#[derive(Default)]
 struct Meta<'a> {
-    #[serde(borrow, default)]
     namespace: Cow<'a, str>,
-    #[serde(borrow, default)]
     name: Cow<'a, str>,
-    #[serde(borrow, default)]
     uid: Cow<'a, str>,
-    #[serde(borrow, default)]
     resource_version: Cow<'a, str>,
-    #[serde(default)]
     generation: Option<i64>,
-    #[serde(borrow, default)]
     deletion_timestamp: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     owner_references: Option<Vec<Owner<'a>>>,
-    #[serde(borrow, default)]
     labels: Option<Fields<'a>>,
-    #[serde(borrow, default)]
     annotations: Option<Fields<'a>>,
+}
+
+impl<'a> Meta<'a> {
+    fn of(metadata: &Fields<'a>) -> serde_json::Result<Self> {
+        fn read<'a, T: Deserialize<'a>>(value: &'a RawValue) -> serde_json::Result<T> {
+            serde_json::from_str(value.get())
+        }
+        let mut meta = Self::default();
+        for (name, value) in &metadata.0 {
+            let text = || read::<Text<'_>>(value).map(|Text(it)| it);
+            match name.as_ref() {
+                "namespace" => meta.namespace = text()?,
+                "name" => meta.name = text()?,
+                "uid" => meta.uid = text()?,
+                "resourceVersion" => meta.resource_version = text()?,
+                "generation" => meta.generation = read(value)?,
+                "deletionTimestamp" if value.get() != "null" => {
+                    meta.deletion_timestamp = Some(value);
+                }
+                "ownerReferences" => meta.owner_references = read(value)?,
+                "labels" => meta.labels = read(value)?,
+                "annotations" => meta.annotations = read(value)?,
+                _ => {}
+            }
+        }
+        Ok(meta)
+    }
 }
 
 #[derive(Deserialize)]
 struct Owner<'a> {
     #[serde(borrow, default)]
     uid: Cow<'a, str>,
+}
+
+/// An object, whose metadata are opened and whose other fields are left as text: each byte is looked at once.
+#[derive(Default)]
+struct Top<'a> {
+    metadata: Fields<'a>,
+    others: Fields<'a>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Top<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TopVisitor;
+        impl<'de> Visitor<'de> for TopVisitor {
+            type Value = Top<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut top = Top::default();
+                while let Some(Text(name)) = map.next_key()? {
+                    if name == "metadata" {
+                        top.metadata = map.next_value()?;
+                    } else {
+                        top.others.0.push((name, map.next_value()?));
+                    }
+                }
+                Ok(top)
+            }
+        }
+        deserializer.deserialize_map(TopVisitor)
+    }
 }
 
 /// A JSON object whose values are left as text.
@@ -352,10 +423,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                #[derive(Deserialize)]
-                struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
                 let mut fields = Vec::new();
-                while let Some((Name(name), value)) = map.next_entry()? {
+                while let Some((Text(name), value)) = map.next_entry()? {
                     fields.push((name, value));
                 }
                 Ok(Fields(fields))
@@ -388,6 +457,21 @@ mod tests {
 
     fn body_of(value: &Value) -> Value {
         serde_json::from_slice(&sight(value).body.expect("tracked").unpack()).expect("JSON")
+    }
+
+    #[test]
+    fn whose_entry_it_is_may_stand_anywhere_in_it() {
+        for (entry, expect) in [
+            (r#"{"manager":"us","fieldsV1":{"f:data":{}}}"#, Some("us")),
+            (r#"{"fieldsV1":{"manager":"they"},"manager":"us"}"#, Some("us")),
+            (r#"{"operation":"Update","manager":"u\u0073"}"#, Some("us")),
+            (r#"{"fieldsV1":{"manager":"they"}}"#, None),
+            (r#"{"manager":7}"#, None),
+            (r#"["manager"]"#, None),
+        ] {
+            let raw = serde_json::from_str::<&RawValue>(entry).expect("JSON");
+            assert_eq!(manager_of(raw).as_deref(), expect, "{entry}");
+        }
     }
 
     #[test]

@@ -33,8 +33,8 @@ const BATCH: usize = 64;
 const BATCH_BYTES: usize = 4 << 20;
 /// What one write costs beside the result.
 const WRITE_OVERHEAD: usize = 256;
-/// Pages of the file in memory; the results are there already.
-const PAGE_CACHE: usize = 8 << 20;
+/// Pages of the file in memory; the results are there already, and the system has the pages too.
+const PAGE_CACHE: usize = 1 << 20;
 /// What writes an entry in another form, or renders otherwise, has another version.
 const VERSION: &str = concat!("2 ", env!("CARGO_PKG_VERSION"));
 const HASH: usize = 32;

@@ -197,7 +197,7 @@ impl Inner {
         {
             return false;
         }
-        self.cache.insert(key, move_on.root, outcome);
+        self.cache.also_for(key, move_on.root, outcome);
         move_on.moved.push((key, old_root));
         true
     }

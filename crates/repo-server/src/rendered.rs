@@ -281,19 +281,20 @@ impl RenderedCache {
             return;
         }
         let mut state = self.state.lock().expect("nobody panics while looking up");
-        let mut bytes = state.bytes;
-        let source =
-            state.sources.entry(key).or_insert_with(|| Source { outcomes: vec![], used: 0 });
-        bytes -= source.bytes();
-        source.outcomes.retain(|(tree, _)| *tree != root);
-        if source.outcomes.len() == TREES_PER_SOURCE {
-            source.outcomes.remove(0);
-        }
-        source.outcomes.push((root, outcome));
-        bytes += source.bytes();
-        state.bytes = bytes;
+        state.put(key, root, outcome);
         state.touch(key);
         state.shrink_to(self.budget);
+    }
+
+    /// The newest outcome of a source counts for one more tree. Nobody uses it
+    /// by that: when it has to go stays as it was.
+    pub(crate) fn also_for(&self, key: SourceKey, root: ObjectId, outcome: Arc<Outcome>) {
+        let mut state = self.state.lock().expect("nobody panics while looking up");
+        let newest = state.sources.get(&key).and_then(|it| it.outcomes.last());
+        // Otherwise somebody rendered another one in the meantime, or it is forgotten.
+        if newest.is_some_and(|(_, newest)| Arc::ptr_eq(newest, &outcome)) {
+            state.put(key, root, outcome);
+        }
     }
 
     /// Forgets a source: a hard refresh.
@@ -319,6 +320,18 @@ impl Source {
 }
 
 impl State {
+    fn put(&mut self, key: SourceKey, root: ObjectId, outcome: Arc<Outcome>) {
+        let source =
+            self.sources.entry(key).or_insert_with(|| Source { outcomes: vec![], used: 0 });
+        self.bytes -= source.bytes();
+        source.outcomes.retain(|(tree, _)| *tree != root);
+        if source.outcomes.len() == TREES_PER_SOURCE {
+            source.outcomes.remove(0);
+        }
+        source.outcomes.push((root, outcome));
+        self.bytes += source.bytes();
+    }
+
     fn touch(&mut self, key: SourceKey) {
         let Some(source) = self.sources.get_mut(&key) else { return };
         self.by_use.remove(&source.used);
@@ -400,6 +413,34 @@ mod tests {
         assert!(get(&cache, "a", 1).is_some());
         assert!(get(&cache, "b", 1).is_none());
         assert_eq!(cache.bytes(), 2 * ENTRY_OVERHEAD);
+    }
+
+    #[test]
+    fn what_counts_for_one_more_tree_was_not_used_by_that() {
+        let cache = RenderedCache::new(2 * ENTRY_OVERHEAD);
+        let first = outcome();
+        cache.insert(key("a"), tree(1), Arc::clone(&first));
+        cache.insert(key("b"), tree(1), outcome());
+        cache.also_for(key("a"), tree(2), first);
+        assert_eq!(cache.bytes(), 2 * ENTRY_OVERHEAD);
+        cache.insert(key("c"), tree(1), outcome());
+        assert!(get(&cache, "a", 2).is_none());
+        assert!(get(&cache, "b", 1).is_some());
+    }
+
+    #[test]
+    fn only_what_is_still_the_newest_counts_for_one_more_tree() {
+        let cache = RenderedCache::new(10 * ENTRY_OVERHEAD);
+        let first = outcome();
+        cache.insert(key("a"), tree(1), Arc::clone(&first));
+        cache.also_for(key("a"), tree(2), Arc::clone(&first));
+        assert!(get(&cache, "a", 2).is_some());
+        cache.insert(key("a"), tree(3), outcome());
+        cache.also_for(key("a"), tree(4), Arc::clone(&first));
+        assert!(get(&cache, "a", 4).is_none(), "another one was rendered");
+        cache.remove(key("a"));
+        cache.also_for(key("a"), tree(5), first);
+        assert!(get(&cache, "a", 5).is_none(), "it is forgotten");
     }
 
     #[test]

@@ -6,6 +6,8 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the table is the result")]
 
+mod fleet;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::pin::pin;
@@ -23,8 +25,6 @@ use testkit::git::Repo;
 const OBJECTS: usize = 500;
 const IDLE_APPS: usize = 100;
 const EDITS: usize = 50;
-const FLEET: usize = 1_000;
-const STORM: Duration = Duration::from_secs(60);
 /// Longer than a poll.
 const QUIET: Duration = Duration::from_secs(12);
 const DEADLINE: Duration = Duration::from_secs(180);
@@ -50,7 +50,7 @@ async fn main() {
         waves(&world).await;
     }
     if wants("fleet") {
-        fleet(&mut world, applications).await;
+        fleet::measure(&mut world, applications).await;
     }
     drop(big);
 }
@@ -378,251 +378,6 @@ async fn waves(world: &World) {
     }
 }
 
-/// 1,000 applications, beside those that are there: made in one burst, grown to ten objects each,
-/// healed, under a storm of events, and found again after a restart.
-async fn fleet(world: &mut World, others: usize) {
-    let names: Vec<String> = (0..FLEET).map(|i| format!("fleet-{i}")).collect();
-    let files = |objects: usize| -> Vec<(String, String)> {
-        let of = |name: &String, i: usize| {
-            (format!("{name}/{i}.yaml"), config_map(&format!("{name}-{i}"), "1"))
-        };
-        names.iter().flat_map(|name| (0..objects).map(move |i| of(name, i))).collect()
-    };
-    let repo = Repo::new();
-    let commit = |objects: usize| {
-        let files = files(objects);
-        let files: Vec<(&str, &str)> =
-            files.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
-        repo.commit(&files)
-    };
-    let first = commit(1);
-    for namespace in ["fleet", "fleet-floor"] {
-        kubectl(&world.cluster, &["create", "namespace", namespace]);
-    }
-    let floor = write_as_often(world, &repo, &names).await;
-    let (began, before) = (Instant::now(), world.audit().len());
-    let (our_cpu, servers_cpu) = (cpu_seconds(world.product.id()), world.control_plane_cpu());
-    create_all(world, &repo, &names, "argocd", "fleet").await;
-    until_fleet_is_at(world, &first).await;
-    let ours = began.elapsed().as_secs_f64();
-    eprintln!("requests of the burst: {}", told(&our_writes(&world.audit()[before..])));
-    eprintln!(
-        "processor in the burst: ours {:.2} s, the control plane's {:.2} s",
-        cpu_seconds(world.product.id()) - our_cpu,
-        world.control_plane_cpu() - servers_cpu
-    );
-    println!(
-        "| first sync of {FLEET} applications in one burst: raw floor (the same writes with one status each, 10 in flight) ÷ ours | ≥ 70 % | {:.0} % ({floor:.2} s ÷ {ours:.2} s) |",
-        floor / ours * 100.0
-    );
-    let second = commit(10);
-    until_fleet_is_at(world, &second).await;
-    world.until_quiet().await;
-    println!(
-        "| resident with {FLEET} applications and {} objects | ≤ 90 MiB | {:.1} MiB |",
-        FLEET * 10,
-        resident_mib(world.product.id())
-    );
-    heal(world, &names, "drift healed with 1,000 applications").await;
-    storm(world, &names).await;
-    restart(world, FLEET + others).await;
-}
-
-/// One automated Application for each name, ten at a time.
-async fn create_all(world: &World, repo: &Repo, names: &[String], home: &str, target: &str) {
-    let url = &repo.file_url();
-    stream::iter(names)
-        .for_each_concurrent(10, |name| {
-            world.create_owned(fleet_application(name, url, home, target))
-        })
-        .await;
-}
-
-fn fleet_application(name: &str, url: &str, home: &str, target: &str) -> Value {
-    json!({
-        "apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
-        "metadata": {"name": name, "namespace": home},
-        "spec": {
-            "project": "default",
-            "source": {"repoURL": url, "targetRevision": "main", "path": name},
-            "destination": {"server": "https://kubernetes.default.svc", "namespace": target},
-            "syncPolicy": {"automated": {"prune": true, "selfHeal": true}},
-        },
-    })
-}
-
-/// How long it takes to write what a burst of first syncs cannot do without: each Application, its
-/// ConfigMap, and what is told about it once, ten at a time. Nobody looks at the Applications.
-async fn write_as_often(world: &World, repo: &Repo, names: &[String]) -> f64 {
-    let (applications, maps) =
-        (&api_kind("argoproj.io/v1alpha1", "Application"), &api_kind("v1", "ConfigMap"));
-    let url = &repo.file_url();
-    let sample = &names[0];
-    world.create_owned(fleet_application(sample, url, "argocd", "fleet")).await;
-    let is_done = |app: &Value| {
-        app["metadata"]["name"] == **sample
-            && app["status"]["operationState"]["phase"] == "Succeeded"
-    };
-    world.until(applications, "argocd", 1, is_done).await;
-    let status = async |kind, namespace, name: &str| {
-        world.client.get(kind, namespace, name).await.expect("an answer").expect("an object")
-    };
-    let told = status(applications, "argocd", sample).await;
-    let told = &json!({"status": told.as_value()["status"]});
-    let map = status(maps, "fleet", &format!("{sample}-0")).await;
-    let annotations = &map.as_value()["metadata"]["annotations"];
-    kubectl(&world.cluster, &["delete", "application", sample, "--namespace=argocd"]);
-    kubectl(&world.cluster, &["delete", "configmap", &format!("{sample}-0"), "--namespace=fleet"]);
-
-    let home = "fleet-floor";
-    let (began, servers_cpu) = (Instant::now(), world.control_plane_cpu());
-    stream::iter(names)
-        .for_each_concurrent(10, |name| async move {
-            world.create_owned(fleet_application(name, url, home, home)).await;
-            world
-                .create(&json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"version": "1"},
-                    "metadata": {"name": name, "namespace": home, "annotations": annotations}}))
-                .await;
-            let told = world.client.merge_patch(applications, home, name, None, told).await;
-            told.expect("it is told");
-        })
-        .await;
-    let took = began.elapsed().as_secs_f64();
-    let servers_cpu = world.control_plane_cpu() - servers_cpu;
-    eprintln!("processor of the floor: the control plane's {servers_cpu:.2} s");
-    for path in [
-        "apis/argoproj.io/v1alpha1/namespaces/fleet-floor/applications",
-        "api/v1/namespaces/fleet-floor/configmaps",
-    ] {
-        kubectl(&world.cluster, &["delete", "--raw", &format!("/{path}")]);
-    }
-    took
-}
-
-async fn until_fleet_is_at(world: &World, revision: &str) {
-    let applications = api_kind("argoproj.io/v1alpha1", "Application");
-    let is_there = |app: &Value| {
-        let status = &app["status"];
-        status["sync"]["status"] == "Synced"
-            && status["sync"]["revision"] == revision
-            && status["operationState"]["phase"] == "Succeeded"
-    };
-    world.until(&applications, "argocd", FLEET, is_there).await;
-}
-
-/// Edits one object of many applications, each when the one before is as git wants it again.
-/// One watch sees them all, so that no list of thousands is a part of what is measured.
-async fn heal(world: &World, names: &[String], what: &str) {
-    let maps = api_kind("v1", "ConfigMap");
-    let scope = Scope::Namespace("fleet".into());
-    let everything = Selector::everything();
-    let random = Randomness::of_this_process();
-    let mut events = pin!(world.client.watch::<Value>(&maps, scope, everything, random));
-    while !matches!(events.next().await, Some(WatchEvent::Synced)) {}
-    let mut times = Vec::new();
-    for name in names.iter().take(EDITS * 2) {
-        let (map, edit) = (format!("{name}-0"), json!({"data": {"version": "edited"}}));
-        let began = Instant::now();
-        let edited = world.client.merge_patch(&maps, "fleet", &map, None, &edit).await;
-        let edited = version(edited.expect("it is edited").as_value());
-        // A watch that begins anew may not tell of the edit, but tells of what came after it.
-        let healing = async {
-            while let Some(event) = events.next().await {
-                if let WatchEvent::Applied(it) = event
-                    && it["metadata"]["name"] == *map
-                    && it["data"]["version"] == "1"
-                    && version(&it) > edited
-                {
-                    return;
-                }
-            }
-        };
-        tokio::time::timeout(DEADLINE, healing).await.expect("it should have been healed by now");
-        times.push(began.elapsed().as_secs_f64() * 1000.0);
-    }
-    times.sort_by(f64::total_cmp);
-    println!(
-        "| {what}, {} edits | p50 ≤ 50 ms, p99 ≤ 250 ms | p50 {:.0} ms, p99 {:.0} ms |",
-        times.len(),
-        times[times.len() / 2],
-        times[times.len() * 99 / 100]
-    );
-}
-
-/// Objects that applications own change as fast as the API server takes it, up to 1,000 times a second.
-async fn storm(world: &World, names: &[String]) {
-    let maps = &api_kind("v1", "ConfigMap");
-    let owners = stream::iter(names.iter().take(100))
-        .then(|name| async move {
-            let map = format!("{name}-1");
-            let owner = world.client.get(maps, "fleet", &map).await.expect("an answer");
-            let uid = owner.and_then(|it| it.text(&["metadata", "uid"]).map(str::to_owned));
-            let child = format!("{map}-child");
-            world
-                .create(&json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
-                    "name": child, "namespace": "fleet", "ownerReferences": [
-                        {"apiVersion": "v1", "kind": "ConfigMap", "name": map, "uid": uid}]}}))
-                .await;
-            child
-        })
-        .collect::<Vec<_>>()
-        .await;
-    let (before, began) = (resident_mib(world.product.id()), Instant::now());
-    let changes = std::sync::atomic::AtomicUsize::new(0);
-    let blowing = stream::iter(0_u32..60_000).for_each_concurrent(20, |i| {
-        let (child, changes) = (&owners[i as usize % owners.len()], &changes);
-        async move {
-            let at = began + Duration::from_millis(i.into());
-            tokio::time::sleep_until(at.into()).await;
-            if began.elapsed() < STORM {
-                let change = json!({"data": {"count": i.to_string()}});
-                let client = &world.client;
-                client.merge_patch(maps, "fleet", child, None, &change).await.expect("a change");
-                changes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            }
-        }
-    });
-    let healing = heal(world, &names[200..], "in a storm of events: drift healed");
-    tokio::join!(blowing, healing);
-    let rate = u64::try_from(changes.into_inner()).unwrap_or(0) / STORM.as_secs();
-    println!(
-        "| the same: memory after a minute of {rate} changes a second | flat | {before:.1} → {:.1} MiB |",
-        resident_mib(world.product.id())
-    );
-}
-
-/// From a new process until the last application was looked at.
-async fn restart(world: &mut World, applications_there: usize) {
-    world.product.kill().expect("a process to end");
-    world.product.wait().expect("its end");
-    let began = Instant::now();
-    let (maps, applications) =
-        (api_kind("v1", "ConfigMap"), api_kind("argoproj.io/v1alpha1", "Application"));
-    for kind in [&maps, &applications] {
-        world.client.list(kind, "", &Selector::everything()).await.expect("a list");
-    }
-    let listing = began.elapsed().as_secs_f64();
-    let began = Instant::now();
-    let binary = std::env::var("ARGOSY_BINARY").expect("ARGOSY_BINARY names the product");
-    world.product = product(Path::new(&binary), &world.cluster, world.folder.path());
-    while looked_at() < applications_there {
-        assert!(began.elapsed() < DEADLINE, "it never looked at all of them");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    println!(
-        "| cold start with {FLEET} applications until the last is verified | ≤ 2 × listing + 2 s ({:.2} s) | {:.2} s |",
-        listing * 2.0 + 2.0,
-        began.elapsed().as_secs_f64()
-    );
-}
-
-/// How many passes the product has made.
-fn looked_at() -> usize {
-    let counts = asked("/metrics");
-    let counts = counts.lines().filter(|it| it.starts_with("argocd_app_reconcile_count"));
-    counts.filter_map(|it| it.rsplit(' ').next()?.parse::<usize>().ok()).sum()
-}
-
 /// How often the product wrote what, by verb and resource.
 fn our_writes(audit: &[Value]) -> BTreeMap<String, usize> {
     let mut writes = BTreeMap::new();
@@ -665,11 +420,6 @@ fn asked(path: &str) -> String {
         stream.read_to_string(&mut answer)
     });
     if asked.is_ok() { answer } else { String::new() }
-}
-
-fn version(object: &Value) -> u64 {
-    let version = object["metadata"]["resourceVersion"].as_str();
-    version.and_then(|it| it.parse().ok()).expect("a number")
 }
 
 fn api_kind(api_version: &str, kind: &str) -> ApiKind {
