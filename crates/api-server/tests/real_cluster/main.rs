@@ -6,6 +6,7 @@ mod application_sets;
 mod applications;
 mod client;
 mod clusters;
+mod extension_sockets;
 mod extensions;
 mod grpc;
 mod hostile;
@@ -132,6 +133,7 @@ async fn story(control_plane: &DevCluster, over: Over) {
     step!(terminal::terminals_are_for_those_who_may(&rest, &client));
     if over == Over::Rest {
         step!(extensions::requests_are_passed_on(&rest, &client));
+        step!(extension_sockets::web_sockets_go_through(&rest, &client));
     }
     step!(objects::a_deployment_is_restarted(&rest, &client));
     step!(rights::some_rights_are_not_all(&rest, &client));
