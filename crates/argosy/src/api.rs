@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -96,6 +97,16 @@ pub(crate) struct ApiOptions {
         default_missing_value = "true"
     )]
     enable_proxy_extension: bool,
+    /// A folder with the files of a user interface
+    #[arg(
+        long = "staticassets",
+        env = "ARGOCD_SERVER_STATIC_ASSETS",
+        default_value = "/shared/app"
+    )]
+    static_assets: PathBuf,
+    /// A folder with scripts that extend a user interface, for /extensions.js
+    #[arg(long, env = "ARGOSY_UI_EXTENSIONS", default_value = "/tmp/extensions", hide = true)]
+    ui_extensions: PathBuf,
     /// The port of the API's own /metrics; 0 picks a free one
     #[arg(long, default_value_t = 8083)]
     server_metrics_port: u16,
@@ -181,6 +192,8 @@ impl ApiOptions {
             compresses: self.enable_gzip,
             content_types: content_types.filter(|it| !it.is_empty()).collect(),
             passes_extensions: self.enable_proxy_extension,
+            static_assets: self.static_assets.clone(),
+            ui_extensions: self.ui_extensions.clone(),
             ..Web::default()
         };
         web.at(&self.rootpath, &self.basehref)
