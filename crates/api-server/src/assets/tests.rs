@@ -1,3 +1,5 @@
+//! What browsers get, from folders on a real disk.
+
 use std::fs;
 use std::os::unix::fs::symlink;
 
