@@ -424,23 +424,22 @@ impl Sources for InProcessSources {
         .boxed()
     }
 
-    fn changed_since<'a>(
+    fn touched<'a>(
         &'a self,
         source: &'a ApplicationSource,
         project: &'a str,
         since: &'a str,
-    ) -> BoxFuture<'a, Option<Vec<String>>> {
+        paths: &'a [Vec<String>],
+    ) -> BoxFuture<'a, Option<Vec<bool>>> {
         async move {
             let server = &self.sources.server;
             let freshness = Freshness::Latest;
             // Without a commit to compare with there is still something to fetch.
-            let changed = match CommitSha::parse(since) {
-                Some(since) => {
-                    server.changed_since(source, project, &since, freshness).await.map(Some)
-                }
+            let touched = match CommitSha::parse(since).filter(|_| !paths.is_empty()) {
+                Some(since) => server.touched(source, project, &since, paths, freshness).await,
                 None => server.moved(source, project, freshness).await.map(|_| None),
             };
-            changed.unwrap_or_else(|error| {
+            touched.unwrap_or_else(|error| {
                 let error = Chain(&error).to_string();
                 tracing::info!(error, "could not tell what a push changed; everybody looks");
                 None

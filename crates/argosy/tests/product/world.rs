@@ -107,9 +107,22 @@ impl World {
         flags: &[&str],
         variables: &[(&str, &str)],
     ) -> Child {
+        let flags = [&["--app-resync=1s"], flags].concat();
+        self.spawn_patient(kubeconfig, namespace, data, &flags, variables)
+    }
+
+    /// The same, but it looks at repositories as often as the flags say.
+    pub(crate) fn spawn_patient(
+        &self,
+        kubeconfig: &std::path::Path,
+        namespace: &str,
+        data: &str,
+        flags: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Child {
         let log = File::options().create(true).append(true).open(self.log()).expect("a log file");
         Command::new(env!("CARGO_BIN_EXE_argosy"))
-            .args(["run", "--app-resync=1s", "--app-resync-jitter=0s", "--loglevel=debug"])
+            .args(["run", "--app-resync-jitter=0s", "--loglevel=debug"])
             .args([
                 "--metrics-address=127.0.0.1",
                 "--metrics-port=0",
@@ -146,12 +159,22 @@ impl World {
 
     /// Waits until the product has logged something with these words.
     pub(crate) async fn until_said(&self, words: &str) {
+        self.until_said_times(words, 1).await;
+    }
+
+    /// Waits until the product has logged this many lines with these words, and returns them.
+    pub(crate) async fn until_said_times(&self, words: &str, count: usize) -> Vec<String> {
         let looking = async {
-            while !self.said().contains(words) {
+            loop {
+                let said = self.said();
+                let lines: Vec<&str> = said.lines().filter(|it| it.contains(words)).collect();
+                if lines.len() >= count {
+                    return lines.into_iter().map(str::to_owned).collect();
+                }
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(DEADLINE, looking).await.expect("the product says it in time");
+        tokio::time::timeout(DEADLINE, looking).await.expect("the product says it in time")
     }
 
     /// Every line of the controller's metrics that is about this and has a value.
