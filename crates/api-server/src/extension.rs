@@ -293,6 +293,8 @@ impl Extensions {
             .pool_idle_timeout(backend.idle_connection_timeout())
             .pool_max_idle_per_host(backend.max_idle_connections.unwrap_or(30))
             .redirect(reqwest::redirect::Policy::none())
+            // As Argo CD; in HTTP/2 a connection does not become a web socket.
+            .http1_only()
             .build()?;
         clients.retain(|it| it.0 != *name);
         clients.push((name.clone(), backend.clone(), client.clone()));

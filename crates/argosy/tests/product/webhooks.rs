@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::git::{HttpServer, Repo};
 
+use crate::readers::api_address;
 use crate::world::{CONTROL_NAMESPACE, Test, World, config_map};
 
 /// Nobody looks by themselves while a test runs.
@@ -87,12 +88,9 @@ impl Place {
         world.apply(&secret.to_string());
         let flags = [&[SELDOM, "--insecure"], flags].concat();
         let config = world.cluster.kubeconfig_path();
-        let product = world.spawn_patient(&config, CONTROL_NAMESPACE, "data", &flags, &[]);
+        let product = world.spawn_product(&config, CONTROL_NAMESPACE, "data", &flags, &[]);
         world.until_said("the API listens").await;
-        let said = world.said();
-        let line = said.lines().find(|it| it.contains("the API listens")).expect("said just now");
-        let port = line.rsplit(':').next().expect("a port").trim();
-        let api = format!("http://127.0.0.1:{port}/api/webhook");
+        let api = format!("http://{}/api/webhook", api_address(&world));
         Self { world, product, repo, http, api }
     }
 

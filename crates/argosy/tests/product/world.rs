@@ -107,22 +107,9 @@ impl World {
         flags: &[&str],
         variables: &[(&str, &str)],
     ) -> Child {
-        let flags = [&["--app-resync=1s"], flags].concat();
-        self.spawn_patient(kubeconfig, namespace, data, &flags, variables)
-    }
-
-    /// The same, but it looks at repositories as often as the flags say.
-    pub(crate) fn spawn_patient(
-        &self,
-        kubeconfig: &std::path::Path,
-        namespace: &str,
-        data: &str,
-        flags: &[&str],
-        variables: &[(&str, &str)],
-    ) -> Child {
         let log = File::options().create(true).append(true).open(self.log()).expect("a log file");
         Command::new(env!("CARGO_BIN_EXE_argosy"))
-            .args(["run", "--app-resync-jitter=0s", "--loglevel=debug"])
+            .args(["run", "--app-resync=1s", "--app-resync-jitter=0s", "--loglevel=debug"])
             .args([
                 "--metrics-address=127.0.0.1",
                 "--metrics-port=0",
