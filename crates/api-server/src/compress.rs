@@ -5,14 +5,16 @@ use std::io::Write as _;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, VARY};
+use http::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VARY,
+};
 use http::{HeaderMap, HeaderValue, Response};
 use http_body::Body as _;
 use http_body_util::{BodyExt as _, Full};
 use wire::HttpBody;
 
 /// Smaller answers fit in one packet anyway.
-const WORTH_IT: u64 = 1_400;
+pub(crate) const WORTH_IT: u64 = 1_400;
 /// Larger ones would hold up the other requests of a worker.
 const OFF_THE_WORKERS: u64 = 64 << 10;
 
@@ -34,6 +36,7 @@ pub(crate) async fn compressed(response: Response<HttpBody>) -> Response<HttpBod
     };
     if response.headers().contains_key(CONTENT_ENCODING)
         || response.headers().get(CACHE_CONTROL).is_some_and(|it| it == "no-cache")
+        || is_packed(response.headers())
     {
         return response;
     }
@@ -54,7 +57,13 @@ pub(crate) async fn compressed(response: Response<HttpBody>) -> Response<HttpBod
     Response::from_parts(parts, HttpBody::new(Full::new(Bytes::from(gzip))))
 }
 
-fn gzip(plain: &[u8]) -> Option<Vec<u8>> {
+/// Formats that are as small as they get.
+fn is_packed(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
+    kind.starts_with("font/") || kind.starts_with("image/") && kind != "image/svg+xml"
+}
+
+pub(crate) fn gzip(plain: &[u8]) -> Option<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(plain.len() / 4), Compression::fast());
     encoder.write_all(plain).ok()?;
     encoder.finish().ok()

@@ -73,6 +73,8 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::methods::table;
 
@@ -85,10 +87,73 @@ mod tests {
         assert_eq!(page.matches("<h3>").count(), count);
         // Argo CD's, and the decision record.
         assert_eq!(count, 106 + 1);
+        let ids: BTreeSet<&str> = paths
+            .values()
+            .filter_map(|it| it.as_object())
+            .flat_map(|verbs| verbs.values().filter_map(|it| it["operationId"].as_str()))
+            .collect();
+        assert_eq!(ids.len(), count, "each has an id of its own");
         let text = document.to_string();
         for reference in text.split("#/definitions/").skip(1) {
             let name = reference.split('"').next().expect("an end");
             assert!(document["definitions"][name].is_object(), "{name}");
         }
+    }
+
+    /// Names that a client generated from Argo CD's document has types and functions for.
+    #[test]
+    fn clients_that_were_generated_for_argo_cd_find_their_names() {
+        let document = table().swagger("Test", "1");
+        for name in [
+            "accountEmptyResponse",
+            "applicationApplicationSyncRequest",
+            "applicationLogEntry",
+            "applicationResourceActionRunRequestV2",
+            "applicationsetApplicationSetGenerateRequest",
+            "applicationv1alpha1EnvEntry",
+            "clusterOIDCConfig",
+            "clusterSettings",
+            "eventsEventList",
+            "gpgkeyGnuPGPublicKeyResponse",
+            "intstrIntOrString",
+            "notificationServiceList",
+            "oidcClaim",
+            "projectEmptyResponse",
+            "repocredsRepoCredsResponse",
+            "repositoryManifestResponse",
+            "runtimeError",
+            "runtimeRawExtension",
+            "sessionSessionCreateRequest",
+            "v1GroupKind",
+            "v1JSON",
+            "v1ListMeta",
+            "v1MicroTime",
+            "v1ObjectMeta",
+            "v1OwnerReference",
+            "v1Time",
+            "v1alpha1AWSAuthConfig",
+            "v1alpha1AppProject",
+            "v1alpha1Application",
+            "v1alpha1ApplicationTree",
+            "v1alpha1Cluster",
+            "v1alpha1JWTToken",
+            "v1alpha1Repository",
+            "v1alpha1SCMProviderGenerator",
+            "v1alpha1TLSClientConfig",
+            "versionVersionMessage",
+        ] {
+            assert!(document["definitions"][name].is_object(), "{name}");
+        }
+        let application = &document["definitions"]["v1alpha1Application"]["properties"];
+        assert_eq!(application["metadata"]["$ref"], "#/definitions/v1ObjectMeta");
+        let logs = |path: &str| document["paths"][path]["get"]["operationId"].clone();
+        let pods = "/api/v1/applications/{name}/pods/{podName}/logs";
+        assert_eq!(logs(pods), "ApplicationService_PodLogs");
+        assert_eq!(logs("/api/v1/applications/{name}/logs"), "ApplicationService_PodLogs2");
+        let parameters = &document["paths"][pods]["get"]["parameters"];
+        let parameters = parameters.as_array().expect("parameters");
+        let lines = parameters.iter().find(|it| it["name"] == "tailLines").expect("a parameter");
+        assert_eq!((&lines["type"], &lines["format"]), (&"string".into(), &"int64".into()));
+        assert!(!document.to_string().contains("x-message"));
     }
 }

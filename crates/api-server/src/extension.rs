@@ -2,6 +2,9 @@
 //! behalf of an Application and of a user who may.
 //!
 //! What the service is told about both stands in headers that no client can set.
+//! A web socket goes on in `socket.rs`.
+
+mod socket;
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,6 +19,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Limited, StreamBody};
 use rbac::{action, resource};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wire::{HttpBody, Status};
 
 use crate::address::Address;
@@ -27,6 +31,7 @@ use crate::port::{Port, plain};
 use crate::sso::dex::passing;
 use crate::store::APPLICATIONS;
 use crate::{application, project};
+use socket::Socket;
 
 pub(crate) const PREFIX: &str = "/extensions/";
 /// A request to an extension may have this much of a body.
@@ -58,14 +63,17 @@ struct About {
 }
 
 /// The answer of the service, as it comes.
-pub(crate) async fn pass(port: &Port, request: Request<HttpBody>) -> Response<HttpBody> {
+pub(crate) async fn pass(port: &Arc<Port>, request: Request<HttpBody>) -> Response<HttpBody> {
     let passed = passed(port, request).await;
     passed.unwrap_or_else(|(status, why)| {
         plain(status, "text/plain; charset=utf-8", format!("{why}\n").into_bytes())
     })
 }
 
-async fn passed(port: &Port, request: Request<HttpBody>) -> Result<Response<HttpBody>, No> {
+async fn passed(
+    port: &Arc<Port>,
+    mut request: Request<HttpBody>,
+) -> Result<Response<HttpBody>, No> {
     let bad = StatusCode::BAD_REQUEST;
     let Some(token) = token_of(request.headers()) else { return no(bad, "Auth cookie not found") };
     let Ok(caller) = port.caller_of(&token).await else {
@@ -95,8 +103,15 @@ async fn passed(port: &Port, request: Request<HttpBody>) -> Result<Response<Http
     let query = request.uri().query().map(|it| format!("?{it}")).unwrap_or_default();
     let Some(address) = Address::parse(&service.url) else { return no(bad, "invalid extension") };
     let target = format!("{}{rest}{query}", address.origin);
+    let socket = match socket::asked(&mut request) {
+        Some(client) => Some((client, port.extensions().room()?)),
+        None => None,
+    };
     let (parts, body) = request.into_parts();
-    let headers = headers(&call, &app, service, &parts);
+    let mut headers = headers(&call, &app, service, &parts);
+    if socket.is_some() {
+        socket::switch(&mut headers);
+    }
     let body = Limited::new(Patient::with(body), BODY_LIMIT).collect().await;
     let body = body.map_err(|error| match error.downcast_ref::<Status>() {
         Some(slow) => (StatusCode::REQUEST_TIMEOUT, slow.message().to_owned()),
@@ -116,7 +131,18 @@ async fn passed(port: &Port, request: Request<HttpBody>) -> Result<Response<Http
     let answer = asked.send().await.map_err(unreachable);
     let status = answer.as_ref().map_or_else(|(status, _)| *status, reqwest::Response::status);
     call.server.metrics.extension(&name, status, begun.elapsed());
-    Ok(as_it_comes(answer?))
+    let answer = answer?;
+    if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+        return Ok(as_it_comes(answer));
+    }
+    let Some((client, room)) = socket.filter(|_| socket::is_agreed(&answer)) else {
+        tracing::warn!(extension = name, "goes over to a protocol that nobody asked for");
+        return no(StatusCode::BAD_GATEWAY, "");
+    };
+    let (app, service) = (app.key(), service.clone());
+    let port = Arc::clone(port);
+    let socket = Socket { port, token, about, app, extension: name.clone(), service };
+    socket.open(client, answer, room).await.map_err(unreachable)
 }
 
 fn as_it_comes(answer: reqwest::Response) -> Response<HttpBody> {
@@ -164,10 +190,8 @@ impl About {
 
 /// The Application, for those who may see it and call the extension. The reason is for the log.
 async fn authorized(call: &Call, about: &About, extension: &str) -> Result<Application, String> {
+    may(call, about, extension)?;
     let told = |status: wire::Status| status.message().to_owned();
-    let object = call.object_named(&about.project, &about.namespace, &about.app);
-    call.require(resource::APPLICATIONS, action::GET, &object).map_err(told)?;
-    call.require(resource::EXTENSIONS, action::INVOKE, extension).map_err(told)?;
     let namespace = application::checked_namespace(call, Some(&about.namespace)).map_err(told)?;
     let store = call.server.store.at(&namespace);
     let app = store.get::<Application>(&APPLICATIONS, &about.app).await;
@@ -183,6 +207,14 @@ async fn authorized(call: &Call, about: &About, extension: &str) -> Result<Appli
         Gate::new(&project, clusters).permits_destination(&place, &app.spec.destination.namespace);
     permitted.map_err(|denied| denied.to_string())?;
     Ok(app)
+}
+
+/// Both rights that an extension needs, for a request and as long as a web socket lasts.
+fn may(call: &Call, about: &About, extension: &str) -> Result<(), String> {
+    let object = call.object_named(&about.project, &about.namespace, &about.app);
+    let told = |status: wire::Status| status.message().to_owned();
+    call.require(resource::APPLICATIONS, action::GET, &object).map_err(told)?;
+    call.require(resource::EXTENSIONS, action::INVOKE, extension).map_err(told)
 }
 
 /// What the service is told: what the client said about the message, who they are, and what the
@@ -227,12 +259,29 @@ fn text_of<'h>(headers: &'h HeaderMap, name: &str) -> &'h str {
 }
 
 /// Connections to services, kept as long as an extension's settings stay the same.
-#[derive(Default)]
 pub(crate) struct Extensions {
     clients: Mutex<Vec<(String, Backend, reqwest::Client)>>,
+    sockets: Arc<Semaphore>,
+}
+
+impl Default for Extensions {
+    fn default() -> Self {
+        Self { clients: Mutex::default(), sockets: Arc::new(Semaphore::new(socket::ROOM)) }
+    }
 }
 
 impl Extensions {
+    /// For one more web socket.
+    fn room(&self) -> Result<OwnedSemaphorePermit, No> {
+        Arc::clone(&self.sockets).try_acquire_owned().map_err(|_| {
+            let why = format!(
+                "{} web sockets are open, which is all there may be; try again when one has ended",
+                socket::ROOM
+            );
+            (StatusCode::SERVICE_UNAVAILABLE, why)
+        })
+    }
+
     fn client(&self, extension: &Extension) -> Result<reqwest::Client, reqwest::Error> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         let Extension { name, backend } = extension;
@@ -244,6 +293,8 @@ impl Extensions {
             .pool_idle_timeout(backend.idle_connection_timeout())
             .pool_max_idle_per_host(backend.max_idle_connections.unwrap_or(30))
             .redirect(reqwest::redirect::Policy::none())
+            // As Argo CD; in HTTP/2 a connection does not become a web socket.
+            .http1_only()
             .build()?;
         clients.retain(|it| it.0 != *name);
         clients.push((name.clone(), backend.clone(), client.clone()));
@@ -278,5 +329,15 @@ mod tests {
         check("argocd:web", "*", Err("invalid value for project name"));
         let told = "error getting app details: invalid value for \"Argocd-Application-Name\" header: expected format: <namespace>:<app-name>";
         check("web", "default", Err(told));
+    }
+
+    #[test]
+    fn web_sockets_are_counted() {
+        let extensions = Extensions::default();
+        let all: Vec<_> = (0..socket::ROOM).map(|_| extensions.room().expect("room")).collect();
+        let (status, why) = extensions.room().expect_err("no room");
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{why}");
+        drop(all);
+        assert!(extensions.room().is_ok());
     }
 }

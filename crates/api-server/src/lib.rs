@@ -14,6 +14,7 @@ mod address;
 mod application;
 mod application_set;
 mod apps;
+mod assets;
 mod audit;
 mod badge;
 mod bootstrap;

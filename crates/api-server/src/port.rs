@@ -18,6 +18,7 @@ use jiff::Timestamp;
 use tower::ServiceExt as _;
 use wire::{Code, HttpBody, MESSAGE_LIMIT, Reply, Status, Table, error_body, http_status};
 
+use crate::assets::{self, Assets};
 use crate::caller::{COOKIE, Caller, Knowledge, Stranger, check, cookies, from_cookies, token_of};
 use crate::documentation::Documentation;
 use crate::extension::{self, Extensions};
@@ -43,6 +44,7 @@ pub(crate) struct Port {
     table: Table<Call>,
     documentation: Documentation,
     extensions: Extensions,
+    assets: Assets,
 }
 
 /// Who called what, told by an answer to the log.
@@ -155,8 +157,8 @@ impl Port {
     pub(crate) fn new(server: &Arc<ApiServer>) -> Self {
         let table = table();
         let documentation = Documentation::of(&table);
-        let extensions = Extensions::default();
-        Self { server: Arc::clone(server), table, documentation, extensions }
+        let (extensions, assets) = (Extensions::default(), Assets::default());
+        Self { server: Arc::clone(server), table, documentation, extensions, assets }
     }
 
     pub(crate) fn server(&self) -> &Arc<ApiServer> {
@@ -191,7 +193,16 @@ impl Port {
             {
                 extension::pass(self, request).await
             }
-            _ => self.rest(request).await.unwrap_or_else(|status| refusal(&status)),
+            assets::SCRIPTS => {
+                self.assets.scripts(&self.server.options.web, request.headers()).await
+            }
+            path => {
+                let (web, headers) = (&self.server.options.web, request.headers());
+                match self.assets.file(web, request.method(), path, headers).await {
+                    Some(file) => file,
+                    None => self.rest(request).await.unwrap_or_else(|status| refusal(&status)),
+                }
+            }
         }
     }
 

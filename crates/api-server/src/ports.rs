@@ -75,14 +75,16 @@ pub trait Sources: Send + Sync {
         project: &'a AppProject,
     ) -> BoxFuture<'a, Result<Vec<(String, String)>, SourceError>>;
 
-    /// A push came: fetches what the source's revision stands for now and tells
-    /// the files that differ since a commit; nothing, if that cannot be told.
-    fn changed_since<'a>(
+    /// A push came: fetches what the source's revision stands for now and tells of each
+    /// list of paths (as in `manifest-generate-paths`, relative to the repository) whether a file
+    /// there differs since a commit; nothing, if that cannot be told.
+    fn touched<'a>(
         &'a self,
         _source: &'a ApplicationSource,
         _project: &'a str,
         _since: &'a str,
-    ) -> BoxFuture<'a, Option<Vec<String>>> {
+        _paths: &'a [Vec<String>],
+    ) -> BoxFuture<'a, Option<Vec<bool>>> {
         Box::pin(std::future::ready(None))
     }
 

@@ -194,15 +194,19 @@ impl Wanted {
     }
 }
 
-/// The key of somebody who asks for a web socket.
-fn socket_key(headers: &HeaderMap) -> Option<HeaderValue> {
+/// Shall this connection become a web socket?
+pub(crate) fn asks_for_socket(headers: &HeaderMap) -> bool {
     let has = |name: http::HeaderName, word: &str| {
         let lines = headers.get_all(name).iter().filter_map(|it| it.to_str().ok());
         lines.flat_map(|it| it.split(',')).any(|it| it.trim().eq_ignore_ascii_case(word))
     };
-    let is_asked = has(CONNECTION, "upgrade") && has(UPGRADE, "websocket");
+    has(CONNECTION, "upgrade") && has(UPGRADE, "websocket")
+}
+
+/// The key of somebody who asks for a web socket.
+fn socket_key(headers: &HeaderMap) -> Option<HeaderValue> {
     let version = headers.get("sec-websocket-version").is_some_and(|it| it == "13");
-    headers.get(SEC_WEBSOCKET_KEY).filter(|_| is_asked && version).cloned()
+    headers.get(SEC_WEBSOCKET_KEY).filter(|_| version && asks_for_socket(headers)).cloned()
 }
 
 fn switched(key: &HeaderValue) -> Response<HttpBody> {

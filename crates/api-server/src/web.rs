@@ -1,5 +1,7 @@
 //! How the API looks to browsers: where it is, and what they may do with it.
 
+use std::path::PathBuf;
+
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method, Uri};
 
@@ -22,6 +24,10 @@ pub struct Web {
     pub content_types: Vec<String>,
     /// Are requests passed on to extensions?
     pub passes_extensions: bool,
+    /// The files of a user interface; a folder that is not there has none.
+    pub static_assets: PathBuf,
+    /// The scripts that extend a user interface; a folder that is not there has none.
+    pub ui_extensions: PathBuf,
 }
 
 impl Default for Web {
@@ -35,6 +41,8 @@ impl Default for Web {
             compresses: true,
             content_types: vec!["application/json".into()],
             passes_extensions: false,
+            static_assets: PathBuf::new(),
+            ui_extensions: PathBuf::new(),
         }
     }
 }

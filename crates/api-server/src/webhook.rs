@@ -77,16 +77,18 @@ async fn concerned(server: &ApiServer, event: &Event) -> Vec<(AppKey, Refresh)> 
     let apps = server.apps.all();
     match event {
         Event::Push(push) => {
-            let changed = |question: Question| {
+            let touched = |question: Question, paths: Vec<Vec<String>>| {
                 async move {
                     let (source, sources) = (question.source(), &server.ports.sources);
-                    let changed =
-                        sources.changed_since(&source, &question.project, &question.since);
-                    tokio::time::timeout(PATIENCE, changed).await.ok().flatten()
+                    let Question { project, since, .. } = &question;
+                    let touched = sources.touched(&source, project, since, &paths);
+                    let touched = tokio::time::timeout(PATIENCE, touched).await.ok().flatten()?;
+                    let touched = paths.into_iter().zip(touched).filter(|it| it.1);
+                    Some(touched.map(|it| it.0).collect())
                 }
                 .boxed()
             };
-            pushed::concerned(&apps, push, &changed).await
+            pushed::concerned(&apps, push, &touched).await
         }
         Event::Published(published) => apps
             .iter()

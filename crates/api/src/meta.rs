@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::go;
 
 /// What every Kubernetes object has.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ObjectMeta {
     /// The name, unique in the namespace for its kind.
@@ -83,7 +83,7 @@ pub struct ObjectMeta {
 }
 
 /// An object that another one is deleted with.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct OwnerReference {
     /// Kind of the owner.
@@ -113,7 +113,7 @@ pub struct OwnerReference {
 }
 
 /// The fields one manager set.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ManagedFieldsEntry {
     /// The manager.
@@ -229,19 +229,4 @@ pub struct ShardInfo {
     #[prost(string, required, tag = 1)]
     #[serde(deserialize_with = "go::value")]
     pub selector: String,
-}
-
-/// A CRD says only that metadata is an object; the API server knows the rest.
-impl JsonSchema for ObjectMeta {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "ObjectMeta".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "object" })
-    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -96,6 +97,16 @@ pub(crate) struct ApiOptions {
         default_missing_value = "true"
     )]
     enable_proxy_extension: bool,
+    /// A folder with the files of a user interface
+    #[arg(
+        long = "staticassets",
+        env = "ARGOCD_SERVER_STATIC_ASSETS",
+        default_value = "/shared/app"
+    )]
+    static_assets: PathBuf,
+    /// A folder with scripts that extend a user interface, for /extensions.js
+    #[arg(long, env = "ARGOSY_UI_EXTENSIONS", default_value = "/tmp/extensions", hide = true)]
+    ui_extensions: PathBuf,
     /// The port of the API's own /metrics; 0 picks a free one
     #[arg(long, default_value_t = 8083)]
     server_metrics_port: u16,
@@ -181,6 +192,8 @@ impl ApiOptions {
             compresses: self.enable_gzip,
             content_types: content_types.filter(|it| !it.is_empty()).collect(),
             passes_extensions: self.enable_proxy_extension,
+            static_assets: self.static_assets.clone(),
+            ui_extensions: self.ui_extensions.clone(),
             ..Web::default()
         };
         web.at(&self.rootpath, &self.basehref)
@@ -411,23 +424,22 @@ impl Sources for InProcessSources {
         .boxed()
     }
 
-    fn changed_since<'a>(
+    fn touched<'a>(
         &'a self,
         source: &'a ApplicationSource,
         project: &'a str,
         since: &'a str,
-    ) -> BoxFuture<'a, Option<Vec<String>>> {
+        paths: &'a [Vec<String>],
+    ) -> BoxFuture<'a, Option<Vec<bool>>> {
         async move {
             let server = &self.sources.server;
             let freshness = Freshness::Latest;
             // Without a commit to compare with there is still something to fetch.
-            let changed = match CommitSha::parse(since) {
-                Some(since) => {
-                    server.changed_since(source, project, &since, freshness).await.map(Some)
-                }
+            let touched = match CommitSha::parse(since).filter(|_| !paths.is_empty()) {
+                Some(since) => server.touched(source, project, &since, paths, freshness).await,
                 None => server.moved(source, project, freshness).await.map(|_| None),
             };
-            changed.unwrap_or_else(|error| {
+            touched.unwrap_or_else(|error| {
                 let error = Chain(&error).to_string();
                 tracing::info!(error, "could not tell what a push changed; everybody looks");
                 None

@@ -25,6 +25,7 @@ use wire::message::settings::KustomizeOptions;
 use wire::{Code, Status};
 
 use crate::repositories::{self, RenderSettings};
+use crate::touched;
 
 /// Where the repo server is. Flags and variables keep Argo CD's names.
 #[derive(Args, Clone)]
@@ -160,6 +161,39 @@ impl Elsewhere {
         checksum: String,
     ) -> Result<ManifestResponse, Status> {
         self.client.render_files(asked, archive, checksum).await
+    }
+
+    /// Of each list of paths: does a file there differ since a commit from what the source's
+    /// revision stands for now? None where the repo server cannot tell.
+    pub(crate) async fn touched(
+        &self,
+        source: &api::ApplicationSource,
+        project: &str,
+        since: &str,
+        paths: &[Vec<String>],
+    ) -> Result<Option<Vec<bool>>, SourceError> {
+        let revision = self.resolve(source, project, Freshness::Latest).await?;
+        // Of what is not in git, a repo server says that nothing changes.
+        if CommitSha::parse(&revision).is_none() {
+            return Ok(None);
+        }
+        let asked = UpdateRevisionForPathsRequest {
+            repo: Some(self.repository(&source.repo_url, project)),
+            application_source: Some(source.clone()),
+            synced_revision: since.to_owned(),
+            revision,
+            ..UpdateRevisionForPathsRequest::default()
+        };
+        let ask = |paths: Vec<String>| {
+            let asked = UpdateRevisionForPathsRequest { paths, ..asked.clone() };
+            async move {
+                let asked = self.client.ask(path::UPDATE_REVISION_FOR_PATHS, asked, None);
+                let answer: UpdateRevisionForPathsResponse = asked.await.map_err(|it| told(&it))?;
+                Ok(answer.changes)
+            }
+            .boxed()
+        };
+        touched::which(paths, &ask).await
     }
 
     fn asked(&self, request: RenderRequest) -> ManifestRequest {

@@ -9,7 +9,7 @@ use cluster::Client;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use plugins::Packer;
-use repo_server::{SourceRepos, sent};
+use repo_server::{CommitSha, SourceRepos, sent};
 use runtime::Chain;
 use settings::SettingsStore;
 use settings::repositories::Repository;
@@ -199,6 +199,27 @@ impl Sources for ElsewhereSources {
         async move {
             let list: message::AppList = self.ask(path::LIST_APPS, asked).await?;
             Ok(list.apps.into_iter().collect())
+        }
+        .boxed()
+    }
+
+    fn touched<'a>(
+        &'a self,
+        source: &'a ApplicationSource,
+        project: &'a str,
+        since: &'a str,
+        paths: &'a [Vec<String>],
+    ) -> BoxFuture<'a, Option<Vec<bool>>> {
+        async move {
+            if CommitSha::parse(since).is_none() || paths.is_empty() {
+                return None;
+            }
+            let touched = self.sources.touched(source, project, since, paths).await;
+            touched.unwrap_or_else(|error| {
+                let error = error.message;
+                tracing::info!(error, "could not tell what a push changed; everybody looks");
+                None
+            })
         }
         .boxed()
     }

@@ -15,6 +15,7 @@ mod run;
 mod sources;
 #[cfg(test)]
 mod sources_tests;
+mod touched;
 mod trace_flags;
 mod why;
 

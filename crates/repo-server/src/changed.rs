@@ -11,7 +11,7 @@ use render::tree::{EntryKind, Tree, TreeError, TreePath};
 use crate::job::{At, Job, Origin, Trees};
 use crate::{CommitSha, RepoServer, RepoUrl, SourceError};
 
-/// Nobody needs to know more than that these many changed.
+/// Where so many changed, more may have: then everything matters.
 const MAX_CHANGED: usize = 100_000;
 
 impl RepoServer {
@@ -120,7 +120,8 @@ fn below(tree: &dyn Tree, path: &TreePath, files: &mut Vec<String>) -> Result<()
 /// the annotation `manifest-generate-paths`, relative to the repository.
 pub(crate) fn any_matters(paths: &[String], files: &[String]) -> bool {
     let paths: Vec<String> = paths.iter().map(|it| clean_path(it)).collect();
-    files.iter().any(|file| paths.iter().any(|path| matters(path, &clean_path(file))))
+    files.len() >= MAX_CHANGED
+        || files.iter().any(|file| paths.iter().any(|path| matters(path, &clean_path(file))))
 }
 
 fn matters(path: &str, file: &str) -> bool {
@@ -150,5 +151,12 @@ mod tests {
         check(&["apps/*/values.yaml"], "apps/a/b/values.yaml", false);
         check(&["apps/a/../b"], "apps/b/x", true);
         check(&[], "apps/a/x", false);
+    }
+
+    #[test]
+    fn a_list_of_files_that_may_have_been_cut_leaves_nothing_out() {
+        let files: Vec<String> = (0..MAX_CHANGED).map(|it| format!("a/{it}")).collect();
+        assert!(any_matters(&["b".to_owned()], &files));
+        assert!(!any_matters(&["b".to_owned()], &files[1..]));
     }
 }

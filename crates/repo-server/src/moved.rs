@@ -13,6 +13,7 @@ use gix::ObjectId;
 use render::RenderError;
 use render::tree::Changes;
 
+use crate::changed::any_matters;
 use crate::job::{Job, Origin, Trees};
 use crate::rendered::{Outcome, SourceKey};
 use crate::repository::Repository;
@@ -137,21 +138,25 @@ impl RepoServer {
         Arc::clone(&self.inner).on_trees(Arc::new(job), look).await
     }
 
-    /// The files that changed since a commit, up to what a source's revision
-    /// stands for now. Moves on what it does not change, see [`Self::moved`].
+    /// Of each list of paths: does a file there differ since a commit from what a source's
+    /// revision stands for now? Nothing where the source is not in git. Moves on what does not
+    /// change, see [`Self::moved`].
     ///
     /// # Errors
     /// When one of the commits cannot be had or read.
-    pub async fn changed_since(
+    pub async fn touched(
         &self,
         source: &ApplicationSource,
         project: &str,
         since: &CommitSha,
+        paths: &[Vec<String>],
         freshness: Freshness,
-    ) -> Result<Vec<String>, SourceError> {
+    ) -> Result<Option<Vec<bool>>, SourceError> {
         let moved = self.moved(source, project, freshness).await?;
-        let Some(commit) = CommitSha::parse(&moved.commit) else { return Ok(Vec::new()) };
-        self.changed_files(&self.repo(&source.repo_url, project), since, &commit).await
+        let Some(commit) = CommitSha::parse(&moved.commit) else { return Ok(None) };
+        let repo = self.repo(&source.repo_url, project);
+        let changed = self.changed_files(&repo, since, &commit).await?;
+        Ok(Some(paths.iter().map(|it| any_matters(it, &changed)).collect()))
     }
 }
 

@@ -98,8 +98,9 @@ async fn a_push_is_fetched_once_and_concerns_those_who_read_what_changed() {
     repo.commit(&[("apps/team7/app7/map.yaml", &config_map("changed"))]);
     assert_eq!(push().await, ((1, 1), vec!["app7".to_owned()], 1_999));
     let since = repo_server::CommitSha::parse(old.trim()).expect("a commit");
-    let changed = server.changed_since(&source, "", &since, Freshness::Latest).await;
-    assert_eq!(changed.expect("a comparison"), ["apps/team7/app7/map.yaml"]);
+    let lists = [vec!["apps/team7".to_owned()], vec!["apps/team8".to_owned()]];
+    let touched = server.touched(&source, "", &since, &lists, Freshness::Latest).await;
+    assert_eq!(touched.expect("a comparison"), Some(vec![true, false]));
     let before = server.stats();
     let cost = poll(&server, &http.url()).await;
     assert_eq!((cost.fetch.total, cost.renders), (0, 1), "all refreshed: one is rendered");

@@ -22,7 +22,7 @@ pub use refusal::{error_body, http_status};
 pub use request::RequestError;
 pub use rest::{Body, Rest, delete, get, patch, post, put};
 pub use swagger::Shapes;
-pub use template::unescaped_query;
+pub use template::{unescaped_path, unescaped_query};
 pub use tonic::{Code, Status};
 
 /// What comes in and goes out over HTTP.

@@ -91,6 +91,7 @@ macro_rules! messages {
         #[derive(
             Clone, PartialEq, prost::Message, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
         )]
+        #[schemars(extend("x-message" = [module_path!(), stringify!($message)]))]
         #[serde(default, rename_all = "camelCase")]
         pub struct $message {
             $($(

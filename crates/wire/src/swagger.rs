@@ -3,6 +3,8 @@
 //! Everything in it is read off the table and its types, so it cannot tell
 //! otherwise than what is answered.
 
+mod names;
+
 use std::collections::BTreeMap;
 
 use schemars::generate::SchemaSettings;
@@ -11,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::method::{Route, Table};
 use crate::rest::Body;
+use names::Names;
 
 /// Fields of messages in messages are parameters of a query down to this depth.
 const DEPTH: usize = 4;
@@ -47,14 +50,23 @@ impl<C: Clone + Send + Sync + 'static> Table<C> {
             .filter_map(|route| Some((route, route.endpoint.shapes(&mut generator)?)))
             .collect();
         let mut definitions: Map<String, Value> = generator.take_definitions(true);
+        let names = Names::of(&mut definitions);
         definitions.values_mut().for_each(plain);
+        let mut definitions = names.rename(definitions);
         definitions.insert("runtimeError".into(), error_schema());
         let mut paths: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
-        for (route, shapes) in routes {
+        let mut ways: BTreeMap<&str, usize> = BTreeMap::new();
+        for (route, mut shapes) in routes {
+            names.refer(&mut shapes.asked);
+            names.refer(&mut shapes.answer);
             let verb = route.verb.as_str().to_lowercase();
-            let operation = operation(route, shapes, &definitions);
+            let way = ways.entry(route.endpoint.path()).or_default();
+            *way += 1;
+            let operation = operation(route, *way, shapes, &definitions);
             paths.entry(shown(route.template.text())).or_default().insert(verb, operation);
         }
+        let paths = json!(paths);
+        let definitions = names::used(definitions, &paths);
         json!({
             "swagger": "2.0",
             "info": {"title": title, "version": version},
@@ -66,26 +78,39 @@ impl<C: Clone + Send + Sync + 'static> Table<C> {
     }
 }
 
-fn operation<C>(route: &Route<C>, mut shapes: Shapes, definitions: &Map<String, Value>) -> Value {
+/// The first way to a method has its name, others have a number too.
+fn operation<C>(
+    route: &Route<C>,
+    way: usize,
+    mut shapes: Shapes,
+    definitions: &Map<String, Value>,
+) -> Value {
     plain(&mut shapes.asked);
     plain(&mut shapes.answer);
     let (service, method) = name_of(route.endpoint.path());
+    let number = if way > 1 { way.to_string() } else { String::new() };
     let (description, answer) = if shapes.is_stream {
         let properties =
             json!({"result": shapes.answer, "error": {"$ref": "#/definitions/runtimeError"}});
-        ("Messages as they come.", json!({"type": "object", "properties": properties}))
+        let title = format!("Stream result of {}", name_of_reference(&shapes.answer));
+        let answer = json!({"type": "object", "title": title, "properties": properties});
+        ("Messages as they come.", answer)
     } else {
         ("The answer.", shapes.answer.clone())
     };
     json!({
         "tags": [service],
-        "operationId": format!("{service}_{method}"),
+        "operationId": format!("{service}_{method}{number}"),
         "parameters": parameters(route, &shapes.asked, definitions),
         "responses": {
             "200": {"description": description, "schema": answer},
             "default": {"description": "Why not.", "schema": {"$ref": "#/definitions/runtimeError"}},
         },
     })
+}
+
+fn name_of_reference(schema: &Value) -> &str {
+    schema["$ref"].as_str().and_then(|it| it.rsplit('/').next()).unwrap_or_default()
 }
 
 /// Service and method of a path such as `/account.AccountService/CanI`.
@@ -103,7 +128,11 @@ fn parameters<C>(route: &Route<C>, asked: &Value, definitions: &Map<String, Valu
     let variables: Vec<&str> = route.template.variables().collect();
     let mut parameters: Vec<Value> = variables
         .iter()
-        .map(|name| json!({"name": name, "in": "path", "required": true, "type": "string"}))
+        .map(|name| {
+            let mut parameter = json!({"name": name, "in": "path", "required": true});
+            as_text(&field(asked, name, definitions), &mut parameter);
+            parameter
+        })
         .collect();
     let body = match route.body {
         Body::None => None,
@@ -129,9 +158,26 @@ fn parameters<C>(route: &Route<C>, asked: &Value, definitions: &Map<String, Valu
     parameters
 }
 
-/// The schema of one field of a message.
+/// The schema of one field of a message, or of a field of a field.
 fn field(message: &Value, name: &str, definitions: &Map<String, Value>) -> Value {
-    resolved(message, definitions)["properties"][name].clone()
+    let mut schema = message;
+    for part in name.split('.') {
+        schema = &resolved(schema, definitions)["properties"][part];
+    }
+    schema.clone()
+}
+
+/// A value in an address. Argo CD's document calls large numbers texts there, and so do the
+/// functions of clients that are generated from it.
+fn as_text(schema: &Value, parameter: &mut Value) {
+    let format = schema["format"].as_str().unwrap_or_default();
+    parameter["type"] = match (schema["type"].as_str(), format) {
+        (Some("integer"), "int64" | "uint64") | (None, _) => "string".into(),
+        (Some(kind), _) => kind.into(),
+    };
+    if matches!(format, "int32" | "int64" | "uint32" | "uint64" | "date-time") {
+        parameter["format"] = format.into();
+    }
 }
 
 fn resolved<'a>(schema: &'a Value, definitions: &'a Map<String, Value>) -> &'a Value {
@@ -157,12 +203,14 @@ fn query(
         if let Some(text) = schema.get("description") {
             parameter["description"] = text.clone();
         }
-        if is_scalar(schema) {
-            parameter["type"] = schema["type"].clone();
+        let plain = resolved(schema, definitions);
+        if is_scalar(plain) {
+            as_text(plain, &mut parameter);
             found.push(parameter);
         } else if schema["type"] == "array" && is_scalar(&schema["items"]) {
             parameter["type"] = "array".into();
-            parameter["items"] = json!({"type": schema["items"]["type"]});
+            parameter["items"] = json!({});
+            as_text(&schema["items"], &mut parameter["items"]);
             parameter["collectionFormat"] = "multi".into();
             found.push(parameter);
         } else if depth > 0 {
@@ -258,10 +306,9 @@ mod tests {
         assert_eq!(list["operationId"], "Service_List");
         let parameters = list["parameters"].as_array().expect("a list");
         let named = |name: &str| parameters.iter().find(|it| it["name"] == name).expect("there");
-        assert_eq!(
-            (&named("limit")["type"], &named("limit")["in"]),
-            (&"integer".into(), &"query".into())
-        );
+        let limit = named("limit");
+        assert_eq!((&limit["type"], &limit["format"]), (&"string".into(), &"int64".into()));
+        assert_eq!(limit["in"], "query");
         assert_eq!(named("projects")["collectionFormat"], "multi");
         let answer = list["responses"]["200"]["schema"]["$ref"].as_str().expect("a reference");
         let name = answer.strip_prefix("#/definitions/").expect("a definition");

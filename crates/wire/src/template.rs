@@ -76,6 +76,12 @@ impl Template {
     }
 }
 
+/// A path, without percent signs.
+#[must_use]
+pub fn unescaped_path(text: &str) -> String {
+    unescaped(text, false)
+}
+
 /// A value of a query, without percent signs and with blanks for pluses.
 #[must_use]
 pub fn unescaped_query(text: &str) -> String {

@@ -18,13 +18,30 @@ pub(crate) enum Refresh {
 
 /// What a push asks of an Application; nothing, if it is about something else.
 pub(crate) fn refresh_after_push(app: &Application, push: &Push) -> Option<Refresh> {
+    let mut concerns = concerns(app, push).into_iter();
+    concerns.find(|it| files_matter(&it.paths, &push.changed_files)).map(|it| it.refresh)
+}
+
+/// A source of an Application that a push is about.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Concern {
+    pub(crate) refresh: Refresh,
+    /// Where changes matter; none is everywhere.
+    pub(crate) paths: Vec<String>,
+}
+
+/// Every source of an Application that a push is about, whatever files it changed.
+pub(crate) fn concerns(app: &Application, push: &Push) -> Vec<Concern> {
     let patterns: Vec<Regex> = push.web_urls.iter().filter_map(|it| same_repository(it)).collect();
-    sources(app).into_iter().find_map(|(source, role)| {
-        let concerns = patterns.iter().any(|it| it.is_match(&source.repo_url))
+    let sources = sources(app).into_iter().filter(|(source, _)| {
+        patterns.iter().any(|it| it.is_match(&source.repo_url))
             && follows(&source.target_revision, &push.revision, push.touched_head)
-            && files_matter(&refresh_paths(app, &source, role), &push.changed_files);
-        concerns.then_some(role.refresh())
-    })
+    });
+    let concern = |(source, role): (ApplicationSource, Role)| Concern {
+        refresh: role.refresh(),
+        paths: refresh_paths(app, &source, role),
+    };
+    sources.map(concern).collect()
 }
 
 /// The source of an Application that a push is about, and the revision that it

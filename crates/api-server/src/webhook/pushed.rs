@@ -1,13 +1,13 @@
 //! A push, followed into the repository: fetched once before anybody looks, and
 //! where the provider does not say which files changed, the repository does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::{AppKey, Application, ApplicationSource};
 use futures::future::BoxFuture;
 
-use super::affected::{Refresh, pushed_source, refresh_after_push};
+use super::affected::{Concern, Refresh, concerns, pushed_source, refresh_after_push};
 use super::event::Push;
 
 /// Commits that one push is compared with; those who were last compared with
@@ -48,38 +48,68 @@ impl Question {
     }
 }
 
-/// Whom a push concerns. `changed` tells the files that differ since a commit,
-/// if that can be told.
-pub(crate) async fn concerned<'a>(
+/// Lists of paths where changes matter to some Application.
+pub(crate) type PathLists = BTreeSet<Vec<String>>;
+
+/// Asks a repository which of the lists are touched; nothing, if that cannot be told.
+type Ask<'a> = dyn Fn(Question, Vec<Vec<String>>) -> BoxFuture<'a, Option<PathLists>> + Sync + 'a;
+
+/// Whom a push concerns.
+pub(crate) async fn concerned(
     apps: &[Arc<Application>],
     push: &Push,
-    changed: &(dyn Fn(Question) -> BoxFuture<'a, Option<Vec<String>>> + Sync),
+    touched: &Ask<'_>,
 ) -> Vec<(AppKey, Refresh)> {
     let concerned = apps.iter().filter_map(|app| Some((app, refresh_after_push(app, push)?)));
     let concerned: Vec<_> = concerned.collect();
-    let mut answers: BTreeMap<Question, Option<Vec<String>>> = BTreeMap::new();
-    for question in concerned.iter().filter_map(|(app, _)| Question::of(app, push)) {
-        // Where the files are known, one fetch per repository is all there is to do.
-        let is_known = |it: &Question| {
-            *it == question
-                || !push.changed_files.is_empty()
-                    && Question { since: question.since.clone(), ..it.clone() } == question
-        };
-        if answers.len() < MAX_COMPARISONS && !answers.keys().any(is_known) {
-            let answer = changed(question.clone()).await;
-            answers.insert(question, answer);
-        }
+    let mut answers = BTreeMap::new();
+    for (question, paths) in questions(concerned.iter().map(|it| &**it.0), push) {
+        let answer = touched(question.clone(), paths.into_iter().collect()).await;
+        answers.insert(question, answer);
     }
     let decide = |app: &Application, refresh: Refresh| {
         if !push.changed_files.is_empty() {
             return Some(refresh);
         }
-        let files = Question::of(app, push).and_then(|it| answers.get(&it)?.clone());
-        let changed_files = files.unwrap_or_default();
-        refresh_after_push(app, &Push { changed_files, ..push.clone() })
+        let touched = Question::of(app, push).and_then(|it| answers.get(&it)?.as_ref());
+        let is_touched = |it: &Concern| {
+            it.paths.is_empty() || touched.is_none_or(|touched| touched.contains(&it.paths))
+        };
+        concerns(app, push).into_iter().find(is_touched).map(|it| it.refresh)
     };
     let concerned = concerned.into_iter();
     concerned.filter_map(|(app, refresh)| Some((app.key(), decide(app, refresh)?))).collect()
+}
+
+/// What to ask, and about which paths. Where the files are known, one fetch per repository is all
+/// there is to do.
+fn questions<'a>(
+    apps: impl Iterator<Item = &'a Application>,
+    push: &Push,
+) -> Vec<(Question, PathLists)> {
+    let are_files_known = !push.changed_files.is_empty();
+    let mut questions: Vec<(Question, PathLists)> = Vec::new();
+    for app in apps {
+        let Some(question) = Question::of(app, push) else { continue };
+        let is_known = |it: &Question| {
+            *it == question
+                || are_files_known
+                    && Question { since: question.since.clone(), ..it.clone() } == question
+        };
+        let place = match questions.iter().position(|(it, _)| is_known(it)) {
+            Some(place) => place,
+            None if questions.len() < MAX_COMPARISONS => {
+                questions.push((question, PathLists::new()));
+                questions.len() - 1
+            }
+            None => continue,
+        };
+        if !are_files_known {
+            let paths = concerns(app, push).into_iter().map(|it| it.paths);
+            questions[place].1.extend(paths.filter(|it| !it.is_empty()));
+        }
+    }
+    questions
 }
 
 #[cfg(test)]
@@ -112,12 +142,13 @@ mod tests {
             changed_files: told.iter().map(|it| (*it).to_owned()).collect(),
         };
         let asked = Mutex::<Vec<String>>::default();
-        let changed = |question: Question| {
-            let files = (question.since != "lost").then(|| vec!["web/a.yaml".to_owned()]);
+        let touched = |question: Question, paths: Vec<Vec<String>>| {
+            let in_web = paths.into_iter().filter(|it| it.iter().any(|it| it.contains("web")));
+            let touched = (question.since != "lost").then(|| in_web.collect::<PathLists>());
             asked.lock().expect("nobody panics").push(question.since);
-            std::future::ready(files).boxed()
+            std::future::ready(touched).boxed()
         };
-        let refreshed = futures::executor::block_on(concerned(apps, &push, &changed));
+        let refreshed = futures::executor::block_on(concerned(apps, &push, &touched));
         let names: Vec<&str> = refreshed.iter().map(|(key, _)| key.name.as_str()).collect();
         let asked = asked.into_inner().expect("nobody panics");
         assert_eq!(

@@ -4,8 +4,10 @@
 
 mod application_sets;
 mod applications;
+mod assets;
 mod client;
 mod clusters;
+mod extension_sockets;
 mod extensions;
 mod grpc;
 mod hostile;
@@ -24,7 +26,7 @@ mod world;
 
 use std::panic::AssertUnwindSafe;
 
-use api_server::Shutdown;
+use api_server::{Shutdown, Web};
 use cluster::{Access, Client};
 use devcluster::DevCluster;
 use futures::FutureExt as _;
@@ -75,7 +77,9 @@ async fn story(control_plane: &DevCluster, over: Over) {
     install(control_plane, &client).await;
     let shutdown = Shutdown::new();
     let dex = testkit::oidc::Provider::start();
-    let address = start(client.clone(), dex.address(), shutdown.clone()).await;
+    let folders = assets::Folders::make();
+    let web = Web { passes_extensions: true, dex_server: dex.address(), ..folders.web() };
+    let address = start(client.clone(), web, shutdown.clone()).await;
     let rest = Rest { address, token: String::new(), over };
     // What is about HTTP and not about methods is told once.
     let slow = match over {
@@ -108,6 +112,7 @@ async fn story(control_plane: &DevCluster, over: Over) {
         step!(hostile::idle_connections_hurt_nobody(&rest));
         step!(hostile::large_payloads_are_refused(&rest, &client));
         step!(hostile::pages_of_others_cannot_act(&rest));
+        step!(assets::files_are_for_everybody_and_methods_stay_methods(&rest));
     }
     step!(repositories::charts_of_a_repository_are_listed(&rest));
     step!(sso::users_of_an_identity_provider_log_in(&rest, &client));
@@ -132,6 +137,7 @@ async fn story(control_plane: &DevCluster, over: Over) {
     step!(terminal::terminals_are_for_those_who_may(&rest, &client));
     if over == Over::Rest {
         step!(extensions::requests_are_passed_on(&rest, &client));
+        step!(extension_sockets::web_sockets_go_through(&rest, &client));
     }
     step!(objects::a_deployment_is_restarted(&rest, &client));
     step!(rights::some_rights_are_not_all(&rest, &client));

@@ -184,6 +184,7 @@ pub struct ApplicationSourcePluginParameter {
 
 /// A map that may be there and empty, which protobuf cannot say of a bare map.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 #[serde(transparent)]
 pub struct OptionalMap {
     /// The entries.
@@ -194,6 +195,7 @@ pub struct OptionalMap {
 
 /// A list that may be there and empty, which protobuf cannot say of a bare list.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 #[serde(transparent)]
 pub struct OptionalArray {
     /// The items.

@@ -23,10 +23,6 @@ impl Default for IntOrString {
 }
 
 impl JsonSchema for IntOrString {
-    fn inline_schema() -> bool {
-        true
-    }
-
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "IntOrString".into()
     }

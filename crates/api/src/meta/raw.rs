@@ -64,10 +64,6 @@ macro_rules! raw_json {
         }
 
         impl JsonSchema for $name {
-            fn inline_schema() -> bool {
-                true
-            }
-
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($name).into()
             }

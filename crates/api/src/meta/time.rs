@@ -91,10 +91,6 @@ fn parse(text: &str) -> Option<Time> {
 }
 
 impl JsonSchema for Time {
-    fn inline_schema() -> bool {
-        true
-    }
-
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Time".into()
     }

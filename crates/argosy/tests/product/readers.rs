@@ -19,7 +19,7 @@ use crate::world::{CONTROL_NAMESPACE, World, config_map, shared};
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Where the API of the world's product listens.
-fn api_address(world: &World) -> String {
+pub(crate) fn api_address(world: &World) -> String {
     api_addresses(world, 1).pop().expect("as many as asked for")
 }
 
@@ -44,12 +44,17 @@ pub(crate) fn api_addresses(world: &World, count: usize) -> Vec<String> {
 
 /// A token of the admin.
 pub(crate) async fn token(world: &World, address: &str) -> String {
+    token_at(world, &format!("https://{address}")).await
+}
+
+/// The same of an API that may be without TLS.
+pub(crate) async fn token_at(world: &World, url: &str) -> String {
     let secret = ["-n", CONTROL_NAMESPACE, "get", "secret", "argocd-initial-admin-secret"];
     let password = world.kubectl(&[&secret[..], &["-o=jsonpath={.data.password}"]].concat());
     let password = STANDARD.decode(password.trim()).expect("base64");
     let login =
         json!({"username": "admin", "password": String::from_utf8(password).expect("text")});
-    let request = client().post(format!("https://{address}/api/v1/session"));
+    let request = client().post(format!("{url}/api/v1/session"));
     let request = request.header("content-type", "application/json").body(login.to_string());
     let answer = request.send().await.expect("an answer").text().await.expect("a body");
     let answer: Value = serde_json::from_str(&answer).expect("JSON");

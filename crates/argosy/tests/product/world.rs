@@ -146,12 +146,22 @@ impl World {
 
     /// Waits until the product has logged something with these words.
     pub(crate) async fn until_said(&self, words: &str) {
+        self.until_said_times(words, 1).await;
+    }
+
+    /// Waits until the product has logged this many lines with these words, and returns them.
+    pub(crate) async fn until_said_times(&self, words: &str, count: usize) -> Vec<String> {
         let looking = async {
-            while !self.said().contains(words) {
+            loop {
+                let said = self.said();
+                let lines: Vec<&str> = said.lines().filter(|it| it.contains(words)).collect();
+                if lines.len() >= count {
+                    return lines.into_iter().map(str::to_owned).collect();
+                }
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(DEADLINE, looking).await.expect("the product says it in time");
+        tokio::time::timeout(DEADLINE, looking).await.expect("the product says it in time")
     }
 
     /// Every line of the controller's metrics that is about this and has a value.

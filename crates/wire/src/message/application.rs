@@ -562,16 +562,18 @@ pub enum ManifestPart {
 
 /// Some bytes of a compressed archive.
 #[derive(Clone, PartialEq, prost::Message, serde::Deserialize, schemars::JsonSchema)]
+#[schemars(extend("x-message" = [module_path!(), "FileChunk"]))]
 pub struct FileChunk {
     /// The bytes.
     #[prost(bytes = "vec", required, tag = 1)]
     #[serde(with = "super::base64_text")]
-    #[schemars(with = "String")]
+    #[schemars(with = "String", extend("format" = "byte"))]
     pub chunk: Vec<u8>,
 }
 
 /// A piece in JSON: one of the two.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
+#[schemars(extend("x-message" = [module_path!(), "ApplicationManifestQueryWithFilesWrapper"]))]
 pub(crate) struct Piece {
     query: Option<ApplicationManifestQueryWithFiles>,
     chunk: Option<FileChunk>,

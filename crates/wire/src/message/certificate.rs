@@ -34,6 +34,7 @@ messages! {
 
 /// The certificate of an https server, or a key of an ssh host.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(extend("x-message" = [module_path!(), "RepositoryCertificate"]))]
 #[serde(default, rename_all = "camelCase")]
 pub struct RepositoryCertificate {
     /// The server.
@@ -48,7 +49,7 @@ pub struct RepositoryCertificate {
     /// The certificate or key itself; answers leave it out.
     #[prost(bytes = "vec", required, tag = 4)]
     #[serde(with = "base64_text")]
-    #[schemars(with = "String")]
+    #[schemars(with = "String", extend("format" = "byte"))]
     pub cert_data: Vec<u8>,
     /// Its fingerprint, or whose it is.
     #[prost(string, required, tag = 5)]

@@ -169,6 +169,7 @@ messages! {
 
 /// How the connection is secured; answers leave certificates and keys out.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(extend("x-message" = [module_path!(), "TlsClientConfig"]))]
 #[serde(default, rename_all = "camelCase")]
 pub struct TlsClientConfig {
     /// Whoever answers is believed.
@@ -181,17 +182,17 @@ pub struct TlsClientConfig {
     /// Our certificate.
     #[prost(bytes = "vec", required, tag = 3)]
     #[serde(with = "base64_text", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "String")]
+    #[schemars(with = "String", extend("format" = "byte"))]
     pub cert_data: Vec<u8>,
     /// Its key.
     #[prost(bytes = "vec", required, tag = 4)]
     #[serde(with = "base64_text", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "String")]
+    #[schemars(with = "String", extend("format" = "byte"))]
     pub key_data: Vec<u8>,
     /// Whom to believe.
     #[prost(bytes = "vec", required, tag = 5)]
     #[serde(with = "base64_text", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(with = "String")]
+    #[schemars(with = "String", extend("format" = "byte"))]
     pub ca_data: Vec<u8>,
 }
 

@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 
 /// Why an Application is as it is.
 #[derive(Clone, PartialEq, prost::Message, Serialize, schemars::JsonSchema)]
+#[schemars(extend("x-message" = [module_path!(), "DecisionRecord"]))]
 pub struct DecisionRecord {
     /// The record as JSON, which it is in JSON.
     #[prost(string, tag = 1)]

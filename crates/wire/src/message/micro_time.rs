@@ -40,10 +40,6 @@ impl<'de> Deserialize<'de> for MicroTime {
 }
 
 impl JsonSchema for MicroTime {
-    fn inline_schema() -> bool {
-        true
-    }
-
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "MicroTime".into()
     }

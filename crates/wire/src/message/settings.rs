@@ -167,6 +167,7 @@ messages! {
 
 /// What is different about a kind. In JSON the two lists of ignored fields are YAML inside a text.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(extend("x-message" = [module_path!(), "ResourceOverride"]))]
 #[serde(default)]
 pub struct ResourceOverride {
     /// A script that judges health.
@@ -201,6 +202,7 @@ super::lenient!(ResourceOverride);
 
 /// Fields to pass over.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(extend("x-message" = [module_path!(), "OverrideIgnoreDiff"]))]
 #[serde(default, rename_all = "camelCase")]
 pub struct OverrideIgnoreDiff {
     /// By JSON pointer.
@@ -217,6 +219,7 @@ pub struct OverrideIgnoreDiff {
 
 /// A field whose type Kubernetes knows.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(extend("x-message" = [module_path!(), "KnownTypeField"]))]
 #[serde(default)]
 pub struct KnownTypeField {
     /// The field.

@@ -4,12 +4,14 @@ use serde::{Deserialize, Serialize};
 
 /// Nothing to say.
 #[derive(Clone, Copy, PartialEq, prost::Message, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(extend("x-message" = [module_path!(), "Nothing"]))]
 pub struct Nothing {}
 
 crate::message::lenient!(VersionMessage);
 
 /// What this program is.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(extend("x-message" = [module_path!(), "VersionMessage"]))]
 #[serde(default, rename_all = "PascalCase")]
 pub struct VersionMessage {
     /// Such as `v3.6.0+argosy`.
