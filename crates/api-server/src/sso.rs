@@ -36,6 +36,8 @@ const DEX_SECRET_LENGTH: usize = 40;
 /// Where Dex answers below our own address.
 pub(crate) const DEX_PATH: &str = "/api/dex";
 const SCOPES: [&str; 4] = ["openid", "profile", "email", "groups"];
+/// Without it Dex tells of a user only an id of its own making.
+const DEX_SCOPE: &str = "federated:id";
 /// How many logins are remembered with what the provider gave us for them.
 const MAX_GRANTS: usize = 10_000;
 /// What a provider says about a user is believed this long, unless told otherwise.
@@ -105,7 +107,7 @@ impl Client {
                 issuer: format!("{}{DEX_PATH}", settings.server.url.trim_end_matches('/')),
                 client_id: DEX_CLIENT.into(),
                 secret: dex_secret(&settings.session.signing_key),
-                scopes: scopes(&[]),
+                scopes: SCOPES.into_iter().chain([DEX_SCOPE]).map(str::to_owned).collect(),
                 audiences: vec![DEX_CLIENT.into(), DEX_CLI_CLIENT.into()],
                 accepts_no_audience: false,
                 uses_pkce: false,
@@ -301,7 +303,7 @@ pub(crate) async fn renewed(server: &ApiServer, caller: &Caller) -> Option<Strin
     }
     match provider.refresh(&grant.refresh_token).await {
         Ok(tokens) => {
-            provider.verify(&tokens.id_token, now).await.ok()?;
+            provider.verify_given(&tokens.id_token, now).await.ok()?;
             let refresh_token = Some(tokens.refresh_token).filter(|it| !it.is_empty());
             let refresh_token = refresh_token.unwrap_or(grant.refresh_token);
             let access_token = tokens.access_token;

@@ -25,5 +25,5 @@ mod toolchain;
 
 pub use binary::{BuildError, Progress, control_plane_binary};
 pub use cluster::{DevCluster, Options, StartError};
-pub use tool::{GoTool, go_tool};
+pub use tool::{DEX, GoTool, go_tool};
 pub use toolchain::ToolchainError;

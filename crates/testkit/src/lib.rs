@@ -5,6 +5,7 @@ pub mod answering;
 pub mod archive;
 pub mod cases;
 pub mod clock;
+pub mod dex;
 pub mod files;
 pub mod gate;
 pub mod git;

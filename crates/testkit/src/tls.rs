@@ -68,6 +68,12 @@ impl Tls {
         &self.authority
     }
 
+    /// What the server shows.
+    #[must_use]
+    pub fn server(&self) -> &Pair {
+        &self.server
+    }
+
     /// What a client shows.
     #[must_use]
     pub fn client(&self) -> &Pair {

@@ -120,11 +120,30 @@ impl Provider {
         self.look(|known| known.found.as_ref().map(|it| Arc::clone(&it.doors))).await
     }
 
-    /// The claims of a token, if it is one of this provider for us.
+    /// The claims of a token that somebody shows, if it is one of this provider for us.
     pub(super) async fn verify(
         &self,
         token: &str,
         now: Timestamp,
+    ) -> Result<Map<String, Value>, SsoError> {
+        self.verify_looking(token, now, KEY_PAUSE).await
+    }
+
+    /// The same for a token that the provider gave us just now. It knows its own keys, and nobody
+    /// can make it give tokens as often as they like, so an unknown one is looked for at once.
+    pub(super) async fn verify_given(
+        &self,
+        token: &str,
+        now: Timestamp,
+    ) -> Result<Map<String, Value>, SsoError> {
+        self.verify_looking(token, now, Duration::ZERO).await
+    }
+
+    async fn verify_looking(
+        &self,
+        token: &str,
+        now: Timestamp,
+        pause: Duration,
     ) -> Result<Map<String, Value>, SsoError> {
         let expected = Expectation {
             issuer: &self.client.issuer,
@@ -141,7 +160,7 @@ impl Provider {
         let fresh = |known: &Known| {
             let found = known.found.as_ref()?;
             let is_other = !Arc::ptr_eq(&found.keys, &keys);
-            (is_other || found.at.elapsed() < KEY_PAUSE).then(|| Arc::clone(&found.keys))
+            (is_other || found.at.elapsed() < pause).then(|| Arc::clone(&found.keys))
         };
         let keys = self.look(fresh).await?;
         id_token::verify(token, &keys, &expected).map_err(SsoError::Token)

@@ -4,8 +4,10 @@
 
 mod application_sets;
 mod applications;
+mod browser;
 mod client;
 mod clusters;
+mod dex;
 mod extensions;
 mod grpc;
 mod hostile;
@@ -42,18 +44,35 @@ fn the_api_answers_over_grpc() {
     tell(Over::Grpc);
 }
 
+/// Where the machine cannot have Dex, this says so and passes.
+#[test]
+#[expect(clippy::print_stderr, reason = "what was not tried must be seen")]
+fn users_of_a_real_dex_log_in() {
+    let report = |progress: &devcluster::Progress| eprintln!("{progress}");
+    match devcluster::go_tool(devcluster::DEX, &report) {
+        Ok(program) => {
+            told(async move |control_plane: &DevCluster| dex::story(control_plane, program).await);
+        }
+        Err(error) => eprintln!("NOTICE: no login through Dex was tried: {error}"),
+    }
+}
+
 /// As the product's: unoptimised, a function that holds Applications takes much of a stack. The
 /// story itself is one such function.
 const STACK: usize = 16 << 20;
 
 fn tell(over: Over) {
-    let teller = std::thread::Builder::new().stack_size(STACK).spawn(move || tell_here(over));
+    told(async move |control_plane: &DevCluster| story(control_plane, over).await);
+}
+
+fn told(story: impl AsyncFnOnce(&DevCluster) + Send + 'static) {
+    let teller = std::thread::Builder::new().stack_size(STACK).spawn(move || told_here(story));
     if let Err(panic) = teller.expect("a thread").join() {
         std::panic::resume_unwind(panic);
     }
 }
 
-fn tell_here(over: Over) {
+fn told_here(story: impl AsyncFnOnce(&DevCluster)) {
     // Another test of this process may have been first.
     drop(rustls::crypto::ring::default_provider().install_default());
     let control_plane = DevCluster::start().expect("a control plane");
@@ -63,7 +82,7 @@ fn tell_here(over: Over) {
         .build()
         .expect("a runtime");
     runtime.block_on(async {
-        let story = story(&control_plane, over);
+        let story = story(&control_plane);
         tokio::time::timeout(PATIENCE, story).await.expect("the test ends in time");
     });
 }
