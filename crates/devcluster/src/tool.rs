@@ -98,10 +98,7 @@ fn succeeds(command: &mut Command, go: &Go) -> Result<(), BuildError> {
     if output.status.success() {
         return Ok(());
     }
-    let words = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<&str> = words.lines().collect();
-    let last = &lines[lines.len().saturating_sub(20)..];
-    Err(BuildError::Compile { output: last.iter().map(|line| format!("\n  {line}")).collect() })
+    Err(BuildError::Compile { output: binary::last_lines(&output.stderr) })
 }
 
 /// The last part of the package that is not a major version: `helm` of `helm.sh/helm/v4/cmd/helm`,

@@ -14,6 +14,7 @@ pub mod http_proxy;
 pub mod issuers;
 pub mod kustomize;
 mod lfs;
+pub mod node_provider;
 pub mod oidc;
 pub mod proxy;
 pub mod redis;

@@ -301,6 +301,24 @@ impl Provider {
         self.answer("about a user", request).await
     }
 
+    /// The security groups of the user of this token, as Entra ID's Graph API tells them.
+    pub(super) async fn member_groups(
+        &self,
+        address: &str,
+        token: &Secret,
+    ) -> Result<Vec<String>, SsoError> {
+        #[derive(Deserialize)]
+        struct Told {
+            value: Vec<String>,
+        }
+        let bearer = format!("Bearer {}", token.text());
+        let request = self.http.post(address).header(AUTHORIZATION, bearer);
+        let request = request.header(CONTENT_TYPE, "application/json");
+        // Lists for mail are not for rights.
+        let request = request.body(r#"{"securityEnabledOnly":true}"#);
+        self.answer("for a user's groups", request).await.map(|told: Told| told.value)
+    }
+
     async fn answer<T: DeserializeOwned>(
         &self,
         doing: &'static str,

@@ -37,11 +37,18 @@ impl Browser {
         self.follow(address.parse().expect("an address"), None).await
     }
 
-    /// Fills in the page's form and sends it.
+    /// Fills in the page's form and sends it with what it holds already.
     pub(crate) async fn submit(&mut self, page: &Page, fields: &[(&str, &str)]) -> Page {
-        let action = page.attribute("<form", "action").expect("a form");
+        let action = page.elements("<form").find_map(|it| attribute(it, "action"));
+        let action = action.unwrap_or_else(|| panic!("no form: {page:?}"));
         let address = page.address.join(&action).expect("an address");
-        self.follow(address, Some(form(fields))).await
+        let hidden = page.elements("<input").filter(|it| it.contains("type=\"hidden\""));
+        let hidden =
+            hidden.filter_map(|it| Some((attribute(it, "name")?, attribute(it, "value")?)));
+        let hidden: Vec<(String, String)> = hidden.collect();
+        let hidden = hidden.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let fields: Vec<(&str, &str)> = hidden.chain(fields.iter().copied()).collect();
+        self.follow(address, Some(form(&fields))).await
     }
 
     /// Goes where the first link goes that holds this text.
@@ -107,11 +114,14 @@ impl Page {
         pairs.find(|(it, _)| it == name).map(|(_, value)| value.into_owned())
     }
 
-    fn attribute(&self, element: &str, name: &str) -> Option<String> {
-        let (_, rest) = self.body.split_once(element)?;
-        let (_, rest) = rest.split('>').next()?.split_once(&format!("{name}=\""))?;
-        rest.split('"').next().map(unescaped)
+    fn elements(&self, begin: &'static str) -> impl Iterator<Item = &str> {
+        self.body.split(begin).skip(1).filter_map(|it| it.split('>').next())
     }
+}
+
+fn attribute(element: &str, name: &str) -> Option<String> {
+    let (_, rest) = element.split_once(&format!("{name}=\""))?;
+    rest.split('"').next().map(unescaped)
 }
 
 /// Fields as forms send them.

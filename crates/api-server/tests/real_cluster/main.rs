@@ -12,6 +12,7 @@ mod extensions;
 mod grpc;
 mod hostile;
 mod objects;
+mod oidc_provider;
 mod operations;
 mod over_grpc;
 mod partial_rights;
@@ -54,6 +55,19 @@ fn users_of_a_real_dex_log_in() {
             told(async move |control_plane: &DevCluster| dex::story(control_plane, program).await);
         }
         Err(error) => eprintln!("NOTICE: no login through Dex was tried: {error}"),
+    }
+}
+
+/// Where the machine cannot have the provider, this says so and passes.
+#[test]
+#[expect(clippy::print_stderr, reason = "what was not tried must be seen")]
+fn users_of_a_certified_provider_log_in() {
+    let report = |progress: &devcluster::Progress| eprintln!("{progress}");
+    match devcluster::npm_tool(devcluster::OIDC_PROVIDER, &report) {
+        Ok(package) => told(async move |control_plane: &DevCluster| {
+            oidc_provider::story(control_plane, &package).await;
+        }),
+        Err(error) => eprintln!("NOTICE: no login with oidc-provider was tried: {error}"),
     }
 }
 
