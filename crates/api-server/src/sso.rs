@@ -27,8 +27,8 @@ use jiff::Timestamp;
 use ring::digest;
 use serde_json::{Map, Value};
 
-use crate::ApiServer;
 use crate::caller::{Caller, Stranger};
+use crate::{ApiServer, Web};
 use groups::{GroupSource, KnownGroups};
 pub(crate) use id_token::claimed_issuer;
 use provider::{Provider, SsoError};
@@ -91,7 +91,7 @@ pub(crate) struct Client {
 
 impl Client {
     /// None where the settings name no provider, or not where we are.
-    pub(crate) fn of(settings: &Settings, dex_address: &str) -> Option<Self> {
+    pub(crate) fn of(settings: &Settings, web: &Web) -> Option<Self> {
         let sso = &settings.sso;
         if !sso.is_configured(&settings.server.url) {
             return None;
@@ -109,16 +109,16 @@ impl Client {
                 audiences: vec![DEX_CLIENT.into(), DEX_CLI_CLIENT.into()],
                 accepts_no_audience: false,
                 uses_pkce: false,
-                root_ca: String::new(),
                 // Dex makes its own certificate unless somebody gives it one.
-                skips_verification: true,
+                root_ca: web.dex_authority.clone().unwrap_or_default(),
+                skips_verification: web.dex_authority.is_none(),
                 requested_claims: BTreeMap::new(),
                 logout_url: String::new(),
                 domain_hint: String::new(),
                 connector: sso.dex_connector.clone(),
                 groups: None,
                 refresh_before: Duration::ZERO,
-                dex: Some(dex_address.to_owned()),
+                dex: Some(web.dex_server.clone()),
             });
         };
         let own = [&oidc.client_id, &oidc.cli_client_id];
@@ -164,8 +164,8 @@ fn dex_secret(signing_key: &Secret) -> Secret {
 
 impl Sso {
     /// The provider of these settings; another one after they changed.
-    fn provider(&self, settings: &Settings, dex_address: &str) -> Result<Arc<Provider>, SsoError> {
-        let client = Client::of(settings, dex_address).ok_or(SsoError::NotConfigured)?;
+    fn provider(&self, settings: &Settings, web: &Web) -> Result<Arc<Provider>, SsoError> {
+        let client = Client::of(settings, web).ok_or(SsoError::NotConfigured)?;
         let mut current = self.provider.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(provider) = current.as_ref().filter(|it| *it.client() == client) {
             return Ok(Arc::clone(provider));
@@ -215,7 +215,7 @@ impl Sso {
 pub(crate) async fn caller(server: &ApiServer, token: &str) -> Result<Caller, Stranger> {
     let refused = |why: &str| Stranger::BadToken(why.to_owned());
     let settings = server.settings.current();
-    let provider = server.sso.provider(&settings, &server.options.web.dex_server);
+    let provider = server.sso.provider(&settings, &server.options.web);
     let provider = provider.map_err(|error| refused(&error.to_string()))?;
     let now = Timestamp::now();
     let mut claims = provider.verify(token, now).await.map_err(|error| {
@@ -269,7 +269,7 @@ fn seconds(claims: &Map<String, Value>, key: &str) -> Option<i64> {
 
 /// Where a browser goes to end the session at the provider too.
 pub(crate) fn logout_address(server: &ApiServer, token: &str, home: &str) -> Option<String> {
-    let client = Client::of(&server.settings.current(), &server.options.web.dex_server)?;
+    let client = Client::of(&server.settings.current(), &server.options.web)?;
     let template = Some(client.logout_url).filter(|it| !it.is_empty())?;
     Some(template.replace("{{token}}", token).replace("{{logoutRedirectURL}}", home))
 }
@@ -292,7 +292,8 @@ mod tests {
         let mut sources = Sources::default();
         let data = config.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned()));
         sources.config_maps.insert("argocd-cm".into(), data.collect());
-        Client::of(&Settings::read(&sources), "http://dex:5556")
+        let web = Web { dex_server: "http://dex:5556".into(), ..Web::default() };
+        Client::of(&Settings::read(&sources), &web)
     }
 
     #[test]

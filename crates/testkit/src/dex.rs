@@ -16,6 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Dex {
     program: PathBuf,
     port: u16,
+    tls: Tls,
     folder: tempfile::TempDir,
     child: Option<Child>,
 }
@@ -30,13 +31,19 @@ impl Dex {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("an address").port();
         let folder = tempfile::tempdir().expect("a folder");
-        Self { program, port, folder, child: None }
+        Self { program, port, tls: Tls::new(), folder, child: None }
     }
 
-    /// Where it listens, with a certificate that nobody vouches for.
+    /// Where it listens, over TLS.
     #[must_use]
     pub fn address(&self) -> String {
         format!("https://127.0.0.1:{}", self.port)
+    }
+
+    /// Who vouches for its certificate (PEM).
+    #[must_use]
+    pub fn authority(&self) -> &str {
+        self.tls.authority()
     }
 
     /// Writes the configuration: what the user wrote as `dex.config`, and around it what the
@@ -45,14 +52,13 @@ impl Dex {
     /// # Panics
     /// When the configuration is no mapping or cannot be written.
     pub fn configure(&self, mut dex_config: Value, home: &str, client_secret: &str) {
-        let tls = Tls::new();
         let file = |name: &str, text: &str| {
             let path = self.folder.path().join(name);
             std::fs::write(&path, text).expect("a file");
             path
         };
-        let certificate = file("tls.crt", &tls.server().certificate);
-        let key = file("tls.key", &tls.server().key);
+        let certificate = file("tls.crt", &self.tls.server().certificate);
+        let key = file("tls.key", &self.tls.server().key);
         dex_config["issuer"] = format!("{home}/api/dex").into();
         dex_config["storage"] = json!({"type": "memory"});
         dex_config["web"] = json!({

@@ -166,6 +166,7 @@ mod tests {
 
     use super::super::{Client, Grant};
     use super::*;
+    use crate::Web;
 
     fn source(config: Value) -> Option<GroupSource> {
         GroupSource::of(&serde_json::from_value(config).expect("a configuration"))
@@ -227,7 +228,7 @@ mod tests {
             ];
             let data = data.map(|(key, text)| (key.to_owned(), text.to_owned()));
             sources.config_maps.insert("argocd-cm".into(), data.into());
-            let client = Client::of(&Settings::read(&sources), "").expect("a client");
+            let client = Client::of(&Settings::read(&sources), &Web::default()).expect("a client");
             let address = format!("{}/v1.0/me/getMemberGroups", graph.url());
             let groups = Some(GroupSource::Graph { address, kept: Duration::from_secs(100) });
             let provider = Provider::new(Client { groups, ..client }).expect("a provider");

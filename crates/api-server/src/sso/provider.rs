@@ -31,7 +31,7 @@ const FAILURE_PAUSE: Duration = Duration::from_secs(1);
 pub(crate) enum SsoError {
     #[error("SSO is not configured")]
     NotConfigured,
-    #[error("oidc.config: rootCA holds no PEM certificate")]
+    #[error("oidc.config's rootCA, or the authority of Dex, holds no PEM certificate")]
     RootCa,
     #[error("could not ask the provider: {doing}")]
     Ask {
@@ -98,10 +98,14 @@ impl Provider {
             .timeout(PATIENCE)
             .redirect(reqwest::redirect::Policy::limited(3))
             .tls_danger_accept_invalid_certs(client.skips_verification);
-        if !client.root_ca.is_empty() {
-            let certificates = Certificate::from_pem_bundle(client.root_ca.as_bytes());
-            let certificates = certificates.ok().filter(|it| !it.is_empty());
-            builder = builder.tls_certs_merge(certificates.ok_or(SsoError::RootCa)?);
+        let has_authority = client.dex.is_some() && !client.skips_verification;
+        if has_authority || !client.root_ca.is_empty() {
+            let certificates = certificates(&client.root_ca).ok_or(SsoError::RootCa)?;
+            // Nobody but its own authority vouches for Dex.
+            builder = match client.dex {
+                Some(_) => builder.tls_certs_only(certificates),
+                None => builder.tls_certs_merge(certificates),
+            };
         }
         let http = builder.build().map_err(failed)?;
         Ok(Self { client, http, known: Mutex::default() })
@@ -350,4 +354,9 @@ impl Provider {
             None => address.to_owned(),
         }
     }
+}
+
+/// The certificates of a PEM text; none where it holds none.
+pub(super) fn certificates(pem: &str) -> Option<Vec<Certificate>> {
+    Certificate::from_pem_bundle(pem.as_bytes()).ok().filter(|it| !it.is_empty())
 }

@@ -12,7 +12,7 @@ use crate::caller::Caller;
 /// which is still good: a provider may take a refresh token that is shown twice for a stolen one.
 pub(crate) async fn renewed(server: &Arc<ApiServer>, caller: &Caller) -> Option<String> {
     let settings = server.settings.current();
-    let provider = server.sso.provider(&settings, &server.options.web.dex_server).ok()?;
+    let provider = server.sso.provider(&settings, &server.options.web).ok()?;
     let before = i64::try_from(provider.client().refresh_before.as_secs()).unwrap_or(i64::MAX);
     let now = Timestamp::now();
     let key = caller.session.clone()?;

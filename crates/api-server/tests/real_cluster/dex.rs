@@ -1,6 +1,6 @@
 //! Users of a real Dex. The browser is ours, the `argocd` program is played by its requests.
 
-use api_server::Shutdown;
+use api_server::{Shutdown, Web};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE, URL_SAFE_NO_PAD};
 use cluster::{Access, Client};
@@ -8,6 +8,7 @@ use devcluster::DevCluster;
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use testkit::dex::Dex;
+use testkit::tls::Tls;
 
 use crate::browser::{Browser, Page, form};
 use crate::client::{Over, Rest, head_of};
@@ -26,13 +27,21 @@ pub(crate) async fn story(control_plane: &DevCluster, program: std::path::PathBu
     install(control_plane, &client).await;
     let mut dex = Dex::from(program);
     let shutdown = Shutdown::new();
-    let address = start(client.clone(), dex.address(), shutdown.clone()).await;
+    let reached = |dex_authority: Option<&str>| {
+        let (dex_server, dex_authority) = (dex.address(), dex_authority.map(str::to_owned));
+        start(client.clone(), Web { dex_server, dex_authority, ..Web::default() }, shutdown.clone())
+    };
+    let address = reached(None).await;
+    let strict = reached(Some(dex.authority())).await;
+    let wrong = reached(Some(Tls::new().authority())).await;
+    let none = reached(Some("")).await;
     let rest = Rest { address, token: String::new(), over: Over::Rest };
     let world = World { home: format!("http://{}", rest.address), rest, client };
 
     world.configure(&dex).await;
     world.users_are_told_that_dex_is_down().await;
     dex.start();
+    world.a_certificate_is_checked_where_the_authority_is_known(&strict, [&wrong, &none]).await;
     let seller = world.a_browser_logs_in_with_a_password().await;
     world.rights_are_those_of_the_group_the_email_and_the_user(&seller).await;
     let old = world.the_command_line_program_gets_a_token_and_a_new_one().await;
@@ -86,6 +95,24 @@ impl World {
         assert!(page.body.starts_with("could not ask the provider"), "{page:?}");
         let page = Browser::new().open(&format!("{}/api/dex/auth", self.home)).await;
         assert_eq!((page.status, page.body.as_str()), (502, "dex does not answer"));
+    }
+
+    async fn a_certificate_is_checked_where_the_authority_is_known(
+        &self,
+        good: &str,
+        bad: [&str; 2],
+    ) {
+        for (address, login, passed_on) in
+            [(good, 303, 200), (bad[0], 500, 502), (bad[1], 500, 502)]
+        {
+            until("dex.config is read", async || {
+                head_of(address, "/api/dex/keys", "").await.0 != 404
+            })
+            .await;
+            assert_eq!(head_of(address, "/api/dex/keys", "").await.0, passed_on);
+            let (status, head) = head_of(address, "/auth/login", "").await;
+            assert_eq!(status, login, "{head}");
+        }
     }
 
     /// The token.

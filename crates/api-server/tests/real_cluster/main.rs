@@ -27,7 +27,7 @@ mod world;
 
 use std::panic::AssertUnwindSafe;
 
-use api_server::Shutdown;
+use api_server::{Shutdown, Web};
 use cluster::{Access, Client};
 use devcluster::DevCluster;
 use futures::FutureExt as _;
@@ -108,7 +108,8 @@ async fn story(control_plane: &DevCluster, over: Over) {
     install(control_plane, &client).await;
     let shutdown = Shutdown::new();
     let dex = testkit::oidc::Provider::start();
-    let address = start(client.clone(), dex.address(), shutdown.clone()).await;
+    let web = Web { dex_server: dex.address(), ..Web::default() };
+    let address = start(client.clone(), web, shutdown.clone()).await;
     let rest = Rest { address, token: String::new(), over };
     // What is about HTTP and not about methods is told once.
     let slow = match over {

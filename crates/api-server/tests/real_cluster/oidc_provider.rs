@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use api_server::Shutdown;
+use api_server::{Shutdown, Web};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cluster::{Access, Client};
@@ -24,7 +24,7 @@ pub(crate) async fn story(control_plane: &DevCluster, package: &Path) {
     let client = Client::connect(&access).await.expect("a connection");
     install(control_plane, &client).await;
     let shutdown = Shutdown::new();
-    let address = start(client.clone(), String::new(), shutdown.clone()).await;
+    let address = start(client.clone(), Web::default(), shutdown.clone()).await;
     let rest = Rest { address, token: String::new(), over: Over::Rest };
     let home = format!("http://{}", rest.address);
     let provider = NodeProvider::start(package, &home);

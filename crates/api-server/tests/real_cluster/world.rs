@@ -244,7 +244,7 @@ pub(crate) fn kubectl(control_plane: &DevCluster, arguments: &[&str]) {
     assert!(output.status.success(), "{arguments:?}: {told}");
 }
 
-pub(crate) async fn start(client: Client, dex_server: String, shutdown: Shutdown) -> String {
+pub(crate) async fn start(client: Client, web: Web, shutdown: Shutdown) -> String {
     let tracking = |object: &Tagged<'_>| object.annotation("none");
     let cluster = Cluster::start_with(client.clone(), StoreOptions::new(tracking));
     let cluster = cluster.await.expect("a cluster");
@@ -252,7 +252,7 @@ pub(crate) async fn start(client: Client, dex_server: String, shutdown: Shutdown
         namespace: NAMESPACE.into(),
         application_namespaces: vec!["team-*".into()],
         tls: false,
-        web: Web { passes_extensions: true, dex_server, ..Web::default() },
+        web: Web { passes_extensions: true, ..web },
         login_limits: LoginLimits::default(),
         random: Randomness::of_this_process(),
     };
