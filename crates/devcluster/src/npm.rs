@@ -17,6 +17,8 @@ pub struct NpmTool {
     pub package: &'static str,
     /// Its version.
     pub version: &'static str,
+    /// The oldest Node it was seen to run on.
+    pub oldest_node: u32,
     manifest: &'static str,
     lock: &'static str,
 }
@@ -25,6 +27,7 @@ pub struct NpmTool {
 pub const OIDC_PROVIDER: NpmTool = NpmTool {
     package: "oidc-provider",
     version: "9.13.3",
+    oldest_node: 20,
     manifest: include_str!("../oidc-provider/package.json"),
     lock: include_str!("../oidc-provider/package-lock.json"),
 };
@@ -35,9 +38,22 @@ pub enum NpmError {
     /// There is no place to keep it.
     #[error(transparent)]
     Cache(#[from] BuildError),
-    /// npm could not be started.
-    #[error("could not run npm; install Node.js with npm")]
-    Run(#[source] io::Error),
+    /// Node or its npm could not be started.
+    #[error("could not run {program}; install Node.js with npm")]
+    Run {
+        /// Which of them.
+        program: &'static str,
+        /// Why not.
+        source: io::Error,
+    },
+    /// There is a Node that is too old.
+    #[error("Node.js is {found}; install {wanted} or newer")]
+    OldNode {
+        /// What it says of itself.
+        found: String,
+        /// The oldest that will do.
+        wanted: u32,
+    },
     /// npm ran and refused.
     #[error(
         "npm could not install it (its registry must be reachable); the last words of npm:{output}"
@@ -53,6 +69,7 @@ pub enum NpmError {
 /// # Errors
 /// When there is no place to keep it, no npm, or npm cannot install it.
 pub fn npm_tool(tool: NpmTool, report: &dyn Fn(&Progress)) -> Result<PathBuf, NpmError> {
+    check_node(tool.oldest_node)?;
     let tools = binary::user_cache_folder()?.join("tools");
     let key: String =
         Sha256::digest(tool.lock).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
@@ -70,6 +87,21 @@ pub fn npm_tool(tool: NpmTool, report: &dyn Fn(&Progress)) -> Result<PathBuf, Np
     Ok(folder)
 }
 
+fn check_node(wanted: u32) -> Result<(), NpmError> {
+    let output = Command::new("node").arg("--version").output();
+    let output = output.map_err(|source| NpmError::Run { program: "node", source })?;
+    let found = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    match major(&found) {
+        Some(major) if major >= wanted => Ok(()),
+        _ => Err(NpmError::OldNode { found, wanted }),
+    }
+}
+
+/// 20 of `v20.20.2`.
+fn major(version: &str) -> Option<u32> {
+    version.strip_prefix('v')?.split('.').next()?.parse().ok()
+}
+
 /// Made under another name first: a folder of the final name is complete.
 fn install(tool: NpmTool, tools: &Path, folder: &Path) -> Result<(), NpmError> {
     let unfinished = tempfile::Builder::new()
@@ -85,7 +117,7 @@ fn install(tool: NpmTool, tools: &Path, folder: &Path) -> Result<(), NpmError> {
         .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier"])
         .current_dir(unfinished.path())
         .output()
-        .map_err(NpmError::Run)?;
+        .map_err(|source| NpmError::Run { program: "npm", source })?;
     if !output.status.success() {
         return Err(NpmError::Install { output: binary::last_lines(&output.stderr) });
     }
@@ -95,7 +127,14 @@ fn install(tool: NpmTool, tools: &Path, folder: &Path) -> Result<(), NpmError> {
 
 #[cfg(test)]
 mod tests {
-    use super::OIDC_PROVIDER;
+    use super::{OIDC_PROVIDER, major};
+
+    #[test]
+    fn a_node_is_as_old_as_its_first_number() {
+        assert_eq!(major("v20.20.2"), Some(20));
+        assert_eq!(major("v9.1.0"), Some(9));
+        assert_eq!(major(""), None);
+    }
 
     #[test]
     fn the_lock_pins_the_version_that_is_named_and_no_registry() {
