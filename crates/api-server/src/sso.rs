@@ -181,7 +181,7 @@ impl Sso {
 
     /// What any login of this user left us.
     fn grant_of(&self, user: &str) -> Option<(String, Grant)> {
-        let begin = format!("{user}\n");
+        let begin = format!("[{},", Value::from(user));
         let grants = self.grants.lock().unwrap_or_else(PoisonError::into_inner);
         let mut later = grants.range(begin.clone()..);
         let (key, grant) = later.next().filter(|(key, _)| key.starts_with(&begin))?;
@@ -256,10 +256,10 @@ fn token_id(token: &str, claims: &Map<String, Value>) -> String {
     )
 }
 
-/// One login of one user.
+/// One login of one user; written so that no name can be taken for another.
 fn session_key(claims: &Map<String, Value>) -> String {
     let text = |key: &str| claims.get(key).and_then(Value::as_str).unwrap_or_default();
-    format!("{}\n{}", text("sub"), text("sid"))
+    serde_json::json!([text("sub"), text("sid")]).to_string()
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "seconds of our times fit")]
@@ -337,6 +337,21 @@ mod tests {
         let print = token_id("head.claims.sign", &none);
         assert_eq!((print.len(), &print), (43, &token_id("head.claims.other", &none)));
         assert_ne!(print, token_id("head.other.sign", &none));
+    }
+
+    #[test]
+    fn the_logins_of_one_user_are_not_those_of_another() {
+        let sso = Sso::default();
+        let key = |sub: &str, sid: &str| {
+            session_key(json!({"sub": sub, "sid": sid}).as_object().expect("claims"))
+        };
+        for (sub, sid) in [("ann\",\"x", ""), ("ann\n", "1"), ("anna", "1"), ("bob", "2")] {
+            sso.remember(&key(sub, sid), Grant::default());
+        }
+        assert!(sso.grant_of("ann").is_none());
+        assert_eq!(sso.grant_of("bob").map(|(key, _)| key), Some(key("bob", "2")));
+        sso.remember(&key("ann", "7"), Grant::default());
+        assert_eq!(sso.grant_of("ann").map(|(key, _)| key), Some(key("ann", "7")));
     }
 
     #[test]

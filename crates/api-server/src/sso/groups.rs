@@ -234,7 +234,8 @@ mod tests {
             let provider = Provider::new(Client { groups, ..client }).expect("a provider");
             let sso = Sso::default();
             let grant = Grant { access_token: access_token.into(), ..Grant::default() };
-            sso.remember("ann\n", grant);
+            let ann = json!({"sub": "ann"});
+            sso.remember(&session_key(ann.as_object().expect("claims")), grant);
             Self { graph, sso, provider }
         }
 
