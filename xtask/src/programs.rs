@@ -23,6 +23,12 @@ pub(crate) fn install() {
             println!("NOTICE: could not install {package}: tests that need {program} do nothing");
         }
     }
+    if let Err(error) = devcluster::go_tool(devcluster::DEX, &crate::dev::show) {
+        println!("NOTICE: could not install Dex: no login through it is tried: {error}");
+    }
+    if let Err(error) = devcluster::npm_tool(devcluster::OIDC_PROVIDER, &crate::dev::show) {
+        println!("NOTICE: could not install oidc-provider: no login with it is tried: {error}");
+    }
 }
 
 fn apt_get(arguments: &[&str]) -> bool {

@@ -2,32 +2,37 @@
 //!
 //! A token of the provider is the session: there is none of our own behind it.
 //! [`caller`] checks one on every request. `flow.rs` gets one for a browser,
-//! `provider.rs` talks to the provider, `id_token.rs` decides whether a token is
-//! good, `seal.rs` keeps what a browser carries for us to itself, `dex.rs` passes
+//! `renewal.rs` another before it ends, `groups.rs` asks for groups that it does not
+//! hold; `provider.rs` talks to the provider, `id_token.rs` decides whether a token
+//! is good, `seal.rs` keeps what a browser carries for us to itself, `dex.rs` passes
 //! requests on to Dex. The `argocd` program talks to the provider by itself and
 //! comes with a token.
 
 pub(crate) mod dex;
 pub(crate) mod flow;
+mod groups;
 mod id_token;
 mod provider;
+mod renewal;
 mod seal;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ::settings::{Secret, Settings};
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE;
+use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
 use jiff::Timestamp;
 use ring::digest;
 use serde_json::{Map, Value};
 
-use crate::ApiServer;
 use crate::caller::{Caller, Stranger};
+use crate::{ApiServer, Web};
+use groups::{GroupSource, KnownGroups};
 pub(crate) use id_token::claimed_issuer;
 use provider::{Provider, SsoError};
+pub(crate) use renewal::renewed;
 
 /// What we are called where Dex stands between us and others; both names are Argo CD's.
 const DEX_CLIENT: &str = "argo-cd";
@@ -36,16 +41,18 @@ const DEX_SECRET_LENGTH: usize = 40;
 /// Where Dex answers below our own address.
 pub(crate) const DEX_PATH: &str = "/api/dex";
 const SCOPES: [&str; 4] = ["openid", "profile", "email", "groups"];
+/// Without it Dex tells of a user only an id of its own making.
+const DEX_SCOPE: &str = "federated:id";
 /// How many logins are remembered with what the provider gave us for them.
 const MAX_GRANTS: usize = 10_000;
-/// What a provider says about a user is believed this long, unless told otherwise.
-const USER_INFO_KEPT: Duration = Duration::from_secs(5 * 60);
 
 /// The provider of the settings, and what it granted us.
 #[derive(Default)]
 pub(crate) struct Sso {
     provider: Mutex<Option<Arc<Provider>>>,
     grants: Mutex<BTreeMap<String, Grant>>,
+    /// Logins that are being renewed.
+    renewing: Mutex<BTreeSet<String>>,
 }
 
 /// What a provider gave us for a user besides the token.
@@ -56,12 +63,6 @@ struct Grant {
     /// When the login was, in seconds since 1970: a refresh does not make it longer than a session may be.
     began: i64,
     groups: Option<KnownGroups>,
-}
-
-#[derive(Clone)]
-struct KnownGroups {
-    groups: Vec<String>,
-    until: i64,
 }
 
 /// Who we are to a provider, and what we want of it.
@@ -81,8 +82,7 @@ pub(crate) struct Client {
     domain_hint: String,
     connector: String,
     /// Where groups are asked for, if not in the token.
-    user_info: Option<String>,
-    user_info_kept: Duration,
+    groups: Option<GroupSource>,
     /// Renew a token that ends within this.
     refresh_before: Duration,
     /// Where requests to the issuer go, if not there: Dex is behind ourselves.
@@ -91,7 +91,7 @@ pub(crate) struct Client {
 
 impl Client {
     /// None where the settings name no provider, or not where we are.
-    pub(crate) fn of(settings: &Settings, dex_address: &str) -> Option<Self> {
+    pub(crate) fn of(settings: &Settings, web: &Web) -> Option<Self> {
         let sso = &settings.sso;
         if !sso.is_configured(&settings.server.url) {
             return None;
@@ -105,33 +105,24 @@ impl Client {
                 issuer: format!("{}{DEX_PATH}", settings.server.url.trim_end_matches('/')),
                 client_id: DEX_CLIENT.into(),
                 secret: dex_secret(&settings.session.signing_key),
-                scopes: scopes(&[]),
+                scopes: SCOPES.into_iter().chain([DEX_SCOPE]).map(str::to_owned).collect(),
                 audiences: vec![DEX_CLIENT.into(), DEX_CLI_CLIENT.into()],
                 accepts_no_audience: false,
                 uses_pkce: false,
-                root_ca: String::new(),
                 // Dex makes its own certificate unless somebody gives it one.
-                skips_verification: true,
+                root_ca: web.dex_authority.clone().unwrap_or_default(),
+                skips_verification: web.dex_authority.is_none(),
                 requested_claims: BTreeMap::new(),
                 logout_url: String::new(),
                 domain_hint: String::new(),
                 connector: sso.dex_connector.clone(),
-                user_info: None,
-                user_info_kept: USER_INFO_KEPT,
+                groups: None,
                 refresh_before: Duration::ZERO,
-                dex: Some(dex_address.to_owned()),
+                dex: Some(web.dex_server.clone()),
             });
         };
         let own = [&oidc.client_id, &oidc.cli_client_id];
         let own = own.into_iter().filter(|it| !it.is_empty()).cloned();
-        let base = match oidc.user_info_base_url.as_str() {
-            "" => oidc.issuer.trim_end_matches('/'),
-            base => base,
-        };
-        let span = |text: &str, otherwise: Duration| {
-            let read = gocompat::duration::Duration::parse(text).ok();
-            read.and_then(gocompat::duration::Duration::to_std).unwrap_or(otherwise)
-        };
         Some(Self {
             issuer: oidc.issuer.clone(),
             client_id: oidc.client_id.clone(),
@@ -151,14 +142,16 @@ impl Client {
             logout_url: oidc.logout_url.clone(),
             domain_hint: oidc.domain_hint.trim().to_owned(),
             connector: String::new(),
-            user_info: oidc
-                .enable_user_info_groups
-                .then(|| format!("{base}{}", oidc.user_info_path)),
-            user_info_kept: span(&oidc.user_info_cache_expiration, USER_INFO_KEPT),
-            refresh_before: span(&oidc.refresh_token_threshold, Duration::ZERO),
+            groups: GroupSource::of(oidc),
+            refresh_before: span(&oidc.refresh_token_threshold).unwrap_or_default(),
             dex: None,
         })
     }
+}
+
+/// A span of time as settings have it.
+fn span(text: &str) -> Option<Duration> {
+    gocompat::duration::Duration::parse(text).ok()?.to_std()
 }
 
 /// What Dex knows us by; its wrapper derives the same from the same key.
@@ -171,8 +164,8 @@ fn dex_secret(signing_key: &Secret) -> Secret {
 
 impl Sso {
     /// The provider of these settings; another one after they changed.
-    fn provider(&self, settings: &Settings, dex_address: &str) -> Result<Arc<Provider>, SsoError> {
-        let client = Client::of(settings, dex_address).ok_or(SsoError::NotConfigured)?;
+    fn provider(&self, settings: &Settings, web: &Web) -> Result<Arc<Provider>, SsoError> {
+        let client = Client::of(settings, web).ok_or(SsoError::NotConfigured)?;
         let mut current = self.provider.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(provider) = current.as_ref().filter(|it| *it.client() == client) {
             return Ok(Arc::clone(provider));
@@ -186,6 +179,15 @@ impl Sso {
         self.grants.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
+    /// What any login of this user left us.
+    fn grant_of(&self, user: &str) -> Option<(String, Grant)> {
+        let begin = format!("[{},", Value::from(user));
+        let grants = self.grants.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut later = grants.range(begin.clone()..);
+        let (key, grant) = later.next().filter(|(key, _)| key.starts_with(&begin))?;
+        Some((key.clone(), grant.clone()))
+    }
+
     fn remember(&self, key: &str, grant: Grant) {
         let mut grants = self.grants.lock().unwrap_or_else(PoisonError::into_inner);
         if grants.len() >= MAX_GRANTS && !grants.contains_key(key) {
@@ -193,6 +195,12 @@ impl Sso {
             oldest.and_then(|it| grants.remove(&it));
         }
         grants.insert(key.to_owned(), grant);
+    }
+
+    /// Changes what is known of a login, unless it ended meanwhile.
+    fn update(&self, key: &str, change: impl FnOnce(&mut Grant)) {
+        let mut grants = self.grants.lock().unwrap_or_else(PoisonError::into_inner);
+        grants.get_mut(key).map(change);
     }
 
     fn forget(&self, key: &str) {
@@ -207,25 +215,26 @@ impl Sso {
 pub(crate) async fn caller(server: &ApiServer, token: &str) -> Result<Caller, Stranger> {
     let refused = |why: &str| Stranger::BadToken(why.to_owned());
     let settings = server.settings.current();
-    let provider = server.sso.provider(&settings, &server.options.web.dex_server);
+    let provider = server.sso.provider(&settings, &server.options.web);
     let provider = provider.map_err(|error| refused(&error.to_string()))?;
-    let claims = provider.verify(token, Timestamp::now()).await.map_err(|error| {
+    let now = Timestamp::now();
+    let mut claims = provider.verify(token, now).await.map_err(|error| {
         let error = runtime::Chain(&error);
         tracing::info!(%error, issuer = provider.client().issuer, "a token is not good");
         refused("failed to verify the token")
     })?;
-    let id = token_id(&claims);
+    let id = token_id(token, &claims);
     if server.revocations.contain(&id) {
         return Err(refused("token is revoked, please re-login"));
     }
-    let mut groups = rbac::claims::groups(&claims, &settings.policies.scopes);
-    groups.extend(user_info_groups(server, &provider, &claims).await);
+    let completed = groups::complete(&server.sso, &provider, now, &mut claims).await;
+    completed.map_err(|why| refused(&why))?;
     let text = |key: &str| claims.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     Ok(Caller {
         name: rbac::claims::user(&claims).to_owned(),
         email: text("email"),
         issuer: text("iss"),
-        groups,
+        groups: rbac::claims::groups(&claims, &settings.policies.scopes),
         issued_at: seconds(&claims, "iat"),
         expires_at: seconds(&claims, "exp"),
         token_id: id,
@@ -234,16 +243,23 @@ pub(crate) async fn caller(server: &ApiServer, token: &str) -> Result<Caller, St
     })
 }
 
-/// The id that a logout revokes: the token's own, or what stands for it with Entra ID and Dex.
-fn token_id(claims: &Map<String, Value>) -> String {
-    let ids = ["jti", "uti", "at_hash"].into_iter().filter_map(|key| claims.get(key)?.as_str());
-    ids.into_iter().find(|it| !it.is_empty()).unwrap_or_default().to_owned()
+/// The id that a logout revokes: the token's own, or what stands for it with Entra ID and Dex, or
+/// a print of all that is signed. The signature itself can be written in more than one way.
+fn token_id(token: &str, claims: &Map<String, Value>) -> String {
+    let mut ids = ["jti", "uti", "at_hash"].into_iter().filter_map(|key| claims.get(key)?.as_str());
+    ids.find(|it| !it.is_empty()).map_or_else(
+        || {
+            let signed = token.rsplit_once('.').map_or(token, |(signed, _)| signed);
+            URL_SAFE_NO_PAD.encode(digest::digest(&digest::SHA256, signed.as_bytes()))
+        },
+        str::to_owned,
+    )
 }
 
-/// One login of one user.
+/// One login of one user; written so that no name can be taken for another.
 fn session_key(claims: &Map<String, Value>) -> String {
     let text = |key: &str| claims.get(key).and_then(Value::as_str).unwrap_or_default();
-    format!("{}\n{}", text("sub"), text("sid"))
+    serde_json::json!([text("sub"), text("sid")]).to_string()
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "seconds of our times fit")]
@@ -251,73 +267,9 @@ fn seconds(claims: &Map<String, Value>, key: &str) -> Option<i64> {
     claims.get(key).and_then(Value::as_f64).map(|it| it as i64)
 }
 
-/// Groups that the provider tells only where it is asked for the user.
-async fn user_info_groups(
-    server: &ApiServer,
-    provider: &Provider,
-    claims: &Map<String, Value>,
-) -> Vec<String> {
-    let Some(address) = &provider.client().user_info else { return Vec::new() };
-    let key = session_key(claims);
-    // Only a login through us left us a token to ask with.
-    let Some(mut grant) = server.sso.grant(&key) else { return Vec::new() };
-    let now = Timestamp::now().as_second();
-    if let Some(known) = grant.groups.as_ref().filter(|it| it.until > now) {
-        return known.groups.clone();
-    }
-    let told = match provider.user_info(address, &grant.access_token).await {
-        Ok(told) => told,
-        Err(error) => {
-            tracing::warn!(error = %runtime::Chain(&error), "could not ask for a user's groups");
-            return Vec::new();
-        }
-    };
-    // What is told about somebody else is nobody's business.
-    if told.get("sub").is_some_and(|it| Some(it) != claims.get("sub")) {
-        tracing::warn!("the provider told about another user than asked for");
-        return Vec::new();
-    }
-    let groups = rbac::claims::groups(&told, &server.settings.current().policies.scopes);
-    let kept = i64::try_from(provider.client().user_info_kept.as_secs()).unwrap_or(i64::MAX);
-    grant.groups = Some(KnownGroups { groups: groups.clone(), until: now.saturating_add(kept) });
-    server.sso.remember(&key, grant);
-    groups
-}
-
-/// A new token for one that ends soon, where the settings want that and the provider allows it.
-pub(crate) async fn renewed(server: &ApiServer, caller: &Caller) -> Option<String> {
-    let settings = server.settings.current();
-    let provider = server.sso.provider(&settings, &server.options.web.dex_server).ok()?;
-    let before = i64::try_from(provider.client().refresh_before.as_secs()).unwrap_or(i64::MAX);
-    let now = Timestamp::now();
-    let key = caller.session.as_ref()?;
-    if caller.expires_at?.saturating_sub(now.as_second()) >= before {
-        return None;
-    }
-    let grant = server.sso.grant(key).filter(|it| !it.refresh_token.is_empty())?;
-    let lasts = i64::try_from(settings.session.lasts.as_secs()).unwrap_or(i64::MAX);
-    if now.as_second() - grant.began >= lasts {
-        return None;
-    }
-    match provider.refresh(&grant.refresh_token).await {
-        Ok(tokens) => {
-            provider.verify(&tokens.id_token, now).await.ok()?;
-            let refresh_token = Some(tokens.refresh_token).filter(|it| !it.is_empty());
-            let refresh_token = refresh_token.unwrap_or(grant.refresh_token);
-            let access_token = tokens.access_token;
-            server.sso.remember(key, Grant { access_token, refresh_token, ..grant });
-            Some(tokens.id_token)
-        }
-        Err(error) => {
-            tracing::info!(error = %runtime::Chain(&error), "a login could not be renewed");
-            None
-        }
-    }
-}
-
 /// Where a browser goes to end the session at the provider too.
 pub(crate) fn logout_address(server: &ApiServer, token: &str, home: &str) -> Option<String> {
-    let client = Client::of(&server.settings.current(), &server.options.web.dex_server)?;
+    let client = Client::of(&server.settings.current(), &server.options.web)?;
     let template = Some(client.logout_url).filter(|it| !it.is_empty())?;
     Some(template.replace("{{token}}", token).replace("{{logoutRedirectURL}}", home))
 }
@@ -340,7 +292,8 @@ mod tests {
         let mut sources = Sources::default();
         let data = config.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned()));
         sources.config_maps.insert("argocd-cm".into(), data.collect());
-        Client::of(&Settings::read(&sources), "http://dex:5556")
+        let web = Web { dex_server: "http://dex:5556".into(), ..Web::default() };
+        Client::of(&Settings::read(&sources), &web)
     }
 
     #[test]
@@ -360,7 +313,8 @@ mod tests {
         let config = [("oidc.config", oidc), ("url", "https://argo.example.org")];
         let client = client(&config).expect("a client");
         assert_eq!(client.audiences, ["us", "cli"]);
-        assert_eq!(client.user_info.as_deref(), Some("https://i/me"));
+        let expect = ("https://i/me".to_owned(), Duration::from_secs(5 * 60));
+        assert!(client.groups == Some(GroupSource::UserInfo { address: expect.0, kept: expect.1 }));
     }
 
     #[test]
@@ -375,11 +329,29 @@ mod tests {
 
     #[test]
     fn a_logout_revokes_what_stands_for_the_token() {
-        let id = |claims: Value| token_id(claims.as_object().expect("claims"));
+        let id = |claims: Value| token_id("head.claims.sign", claims.as_object().expect("claims"));
         assert_eq!(id(json!({"jti": "a", "uti": "b", "at_hash": "c"})), "a");
         assert_eq!(id(json!({"jti": "", "uti": "b"})), "b");
         assert_eq!(id(json!({"at_hash": "c"})), "c");
-        assert_eq!(id(json!({})), "");
+        let none = Map::new();
+        let print = token_id("head.claims.sign", &none);
+        assert_eq!((print.len(), &print), (43, &token_id("head.claims.other", &none)));
+        assert_ne!(print, token_id("head.other.sign", &none));
+    }
+
+    #[test]
+    fn the_logins_of_one_user_are_not_those_of_another() {
+        let sso = Sso::default();
+        let key = |sub: &str, sid: &str| {
+            session_key(json!({"sub": sub, "sid": sid}).as_object().expect("claims"))
+        };
+        for (sub, sid) in [("ann\",\"x", ""), ("ann\n", "1"), ("anna", "1"), ("bob", "2")] {
+            sso.remember(&key(sub, sid), Grant::default());
+        }
+        assert!(sso.grant_of("ann").is_none());
+        assert_eq!(sso.grant_of("bob").map(|(key, _)| key), Some(key("bob", "2")));
+        sso.remember(&key("ann", "7"), Grant::default());
+        assert_eq!(sso.grant_of("ann").map(|(key, _)| key), Some(key("ann", "7")));
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub struct Web {
     pub base_href: String,
     /// Where Dex is: `https://argocd-dex-server:5556`.
     pub dex_server: String,
+    /// Who vouches for Dex's certificate (PEM); without, it is not checked.
+    pub dex_authority: Option<String>,
     /// The header `X-Frame-Options`; empty for none.
     pub frame_options: String,
     /// The header `Content-Security-Policy`; empty for none.
@@ -36,6 +38,7 @@ impl Default for Web {
             root_path: String::new(),
             base_href: "/".into(),
             dex_server: "https://argocd-dex-server:5556".into(),
+            dex_authority: None,
             frame_options: "sameorigin".into(),
             content_security_policy: "frame-ancestors 'self';".into(),
             compresses: true,

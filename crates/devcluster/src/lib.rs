@@ -10,8 +10,8 @@
 //! value or with the process that holds it, however that ends.
 //!
 //! Read `cluster.rs` first, then `component.rs`; `binary.rs` and `toolchain.rs`
-//! are about where the program comes from. [`go_tool`] installs programs of other projects, for tests
-//! that compare with them.
+//! are about where the program comes from. [`go_tool`] and [`npm_tool`] install programs of other
+//! projects, for tests that compare or talk with them.
 
 #![warn(missing_docs)]
 
@@ -19,11 +19,13 @@ mod binary;
 mod cluster;
 mod component;
 mod flags;
+mod npm;
 mod storage;
 mod tool;
 mod toolchain;
 
 pub use binary::{BuildError, Progress, control_plane_binary};
 pub use cluster::{DevCluster, Options, StartError};
-pub use tool::{GoTool, go_tool};
+pub use npm::{NpmError, NpmTool, OIDC_PROVIDER, npm_tool};
+pub use tool::{DEX, GoTool, go_tool};
 pub use toolchain::ToolchainError;

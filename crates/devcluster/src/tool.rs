@@ -4,20 +4,34 @@
 //! the checkout.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::binary::{self, BuildError, Progress};
-use crate::toolchain;
+use crate::toolchain::{self, Go};
 
-/// A program that `go install` can build.
+/// A program that Go can build.
 #[derive(Clone, Copy, Debug)]
 pub struct GoTool {
     /// The package that holds its `main`.
     pub package: &'static str,
     /// The module's version, pinned: recorded answers are those of one version.
     pub version: &'static str,
+    /// The module, where `go install` refuses it because its go.mod replaces others: then it is
+    /// built as the only thing that an otherwise empty module requires.
+    pub required_as: Option<&'static str>,
 }
+
+/// The identity provider that Argo CD is installed with, in the same version: v2.45.1, which
+/// only goes by its commit because the module's path has no `/v2`.
+pub const DEX: GoTool = GoTool {
+    package: "github.com/dexidp/dex/cmd/dex",
+    version: "v0.0.0-20260303133905-11d2eeb52b42",
+    required_as: Some("github.com/dexidp/dex"),
+};
+
+/// What the module that requires a tool is written for; no older Go is taken.
+const GO: &str = "1.26";
 
 /// Finds the program, or installs it, which takes minutes the first time.
 ///
@@ -40,34 +54,51 @@ pub fn go_tool(tool: GoTool, report: &dyn Fn(&Progress)) -> Result<PathBuf, Buil
     Ok(installed)
 }
 
-/// `go install` writes the program under another name first, so it is there whole or not at all.
+/// Built under another name first, so the program is there whole or not at all.
 fn install(
     tool: GoTool,
-    cache: &std::path::Path,
-    folder: &std::path::Path,
+    cache: &Path,
+    folder: &Path,
     report: &dyn Fn(&Progress),
 ) -> Result<(), BuildError> {
     let go = toolchain::find_go(cache, report).map_err(BuildError::Go)?;
     report(&Progress::InstallingTool { package: tool.package, version: tool.version });
-    let output = Command::new(&go.program)
-        .args(["install", &format!("{}@{}", tool.package, tool.version)])
-        .env("GOBIN", folder)
+    let mut command = Command::new(&go.program);
+    command
         .env("GOFLAGS", "")
         .env("GOWORK", "off")
         .env("CGO_ENABLED", "0")
         .env_remove("GOOS")
         .env_remove("GOARCH")
-        .env_remove("GOROOT")
-        .current_dir(folder)
-        .output()
-        .map_err(|source| BuildError::Run { go: go.program.clone(), source })?;
+        .env_remove("GOROOT");
+    let Some(module) = tool.required_as else {
+        let wanted = format!("{}@{}", tool.package, tool.version);
+        command.args(["install", &wanted]).env("GOBIN", folder).current_dir(folder);
+        return succeeds(&mut command, &go);
+    };
+    let unfinished = tempfile::Builder::new()
+        .prefix("building-")
+        .tempdir_in(folder)
+        .map_err(binary::cache_error("create a folder in", folder))?;
+    let (file, program) = (unfinished.path().join("go.mod"), program_name(tool.package));
+    let requires = format!("module tool\n\ngo {GO}\n\nrequire {module} {}\n", tool.version);
+    fs::write(&file, requires).map_err(binary::cache_error("write", &file))?;
+    command
+        .args(["build", "-mod=mod", "-trimpath", "-ldflags", "-s -w", "-o", program, tool.package])
+        .current_dir(unfinished.path());
+    succeeds(&mut command, &go)?;
+    let installed = folder.join(program);
+    fs::rename(unfinished.path().join(program), &installed)
+        .map_err(binary::cache_error("write", &installed))
+}
+
+fn succeeds(command: &mut Command, go: &Go) -> Result<(), BuildError> {
+    let output =
+        command.output().map_err(|source| BuildError::Run { go: go.program.clone(), source })?;
     if output.status.success() {
         return Ok(());
     }
-    let words = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<&str> = words.lines().collect();
-    let last = &lines[lines.len().saturating_sub(20)..];
-    Err(BuildError::Compile { output: last.iter().map(|line| format!("\n  {line}")).collect() })
+    Err(BuildError::Compile { output: binary::last_lines(&output.stderr) })
 }
 
 /// The last part of the package that is not a major version: `helm` of `helm.sh/helm/v4/cmd/helm`,
@@ -85,6 +116,7 @@ mod tests {
     #[test]
     fn a_program_is_named_after_its_package() {
         assert_eq!(program_name("helm.sh/helm/v4/cmd/helm"), "helm");
+        assert_eq!(program_name("github.com/dexidp/dex/cmd/dex"), "dex");
         assert_eq!(program_name("sigs.k8s.io/kustomize/kustomize/v5"), "kustomize");
     }
 }

@@ -86,6 +86,29 @@ pub struct Azure {
     pub user_group_overage_claim_cache_expiration: String,
 }
 
+/// Where Microsoft answers, in all its clouds. No other host is shown a user's token.
+const GRAPH_HOSTS: [&str; 4] = [
+    "graph.microsoft.com",
+    "graph.microsoft.us",
+    "graph.microsoft.de",
+    "microsoftgraph.chinacloudapi.cn",
+];
+const GRAPH_API: &str = "https://graph.microsoft.com/v1.0";
+
+impl Azure {
+    /// The address of the Graph API; none where the settings name somebody else's.
+    #[must_use]
+    pub fn graph_api(&self) -> Option<&str> {
+        let address = match self.graph_api_endpoint.as_str() {
+            "" => GRAPH_API,
+            address => address,
+        };
+        let host = address.strip_prefix("https://")?.split('/').next()?;
+        let host = host.strip_suffix(":443").unwrap_or(host);
+        GRAPH_HOSTS.contains(&host).then_some(address)
+    }
+}
+
 impl Sso {
     /// Can users log in elsewhere?
     #[must_use]
@@ -110,6 +133,12 @@ pub(crate) fn read(reader: &mut Reader<'_>, sources: &Sources) -> Sso {
             None
         }
     };
+    let azure = oidc.as_ref().and_then(|it: &Oidc| it.azure.as_ref());
+    if azure.is_some_and(|it| it.graph_api().is_none()) {
+        let hosts = GRAPH_HOSTS.join(", ");
+        let told = format!("azure.graphApiEndpoint must be https:// and one of {hosts}");
+        reader.find("oidc.config", told);
+    }
     let dex: Value = reader.yaml("dex.config");
     let connector = if oidc.is_none() { dex_connector(reader, &dex) } else { String::new() };
     Sso {

@@ -13,7 +13,8 @@ use crate::dev;
 use crate::shell::{cargo, stage};
 
 /// The version that Argo CD 3.6 ships.
-pub(super) const HELM: GoTool = GoTool { package: "helm.sh/helm/v4/cmd/helm", version: "v4.2.4" };
+pub(super) const HELM: GoTool =
+    GoTool { package: "helm.sh/helm/v4/cmd/helm", version: "v4.2.4", required_as: None };
 
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();

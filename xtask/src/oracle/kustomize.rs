@@ -16,7 +16,7 @@ use crate::shell::{cargo, stage};
 
 /// The version that Argo CD 3.6 ships.
 const KUSTOMIZE: GoTool =
-    GoTool { package: "sigs.k8s.io/kustomize/kustomize/v5", version: "v5.8.1" };
+    GoTool { package: "sigs.k8s.io/kustomize/kustomize/v5", version: "v5.8.1", required_as: None };
 
 /// `kustomize [--bless | --bench | --random COUNT[:SEED]]`.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {

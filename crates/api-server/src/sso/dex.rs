@@ -7,6 +7,7 @@ use http::{HeaderMap, HeaderName, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use wire::HttpBody;
 
+use super::provider::{SsoError, certificates};
 use crate::ApiServer;
 use crate::patience::Patient;
 
@@ -52,16 +53,20 @@ async fn passed(
         tracing::warn!(error = %runtime::Chain(error), "dex does not answer");
         (StatusCode::BAD_GATEWAY, "dex does not answer")
     };
-    // Dex makes its own certificate, which nobody vouches for; as Argo CD does without
-    // --dex-server-strict-tls.
-    let client = reqwest::Client::builder()
+    let web = &server.options.web;
+    let mut client = reqwest::Client::builder()
         .timeout(PATIENCE)
         .redirect(reqwest::redirect::Policy::none())
-        .tls_danger_accept_invalid_certs(true)
-        .build()
-        .map_err(|error| unreachable(&error))?;
+        // Dex makes its own certificate, which nobody vouches for unless we are told who does.
+        .tls_danger_accept_invalid_certs(web.dex_authority.is_none());
+    if let Some(authority) = &web.dex_authority {
+        let authority = certificates(authority);
+        let authority = authority.ok_or_else(|| unreachable(&SsoError::RootCa))?;
+        client = client.tls_certs_only(authority);
+    }
+    let client = client.build().map_err(|error| unreachable(&error))?;
     let path = parts.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
-    let address = format!("{}{path}", server.options.web.dex_server.trim_end_matches('/'));
+    let address = format!("{}{path}", web.dex_server.trim_end_matches('/'));
     let asked = client.request(parts.method, address).headers(passing(&parts.headers));
     let mut answer =
         asked.body(body.to_bytes()).send().await.map_err(|error| unreachable(&error))?;

@@ -79,7 +79,7 @@ pub(crate) async fn login(
     query: &str,
 ) -> Result<Onward, Stopped> {
     let settings = server.settings.current();
-    let provider = server.sso.provider(&settings, &server.options.web.dex_server)?;
+    let provider = server.sso.provider(&settings, &server.options.web)?;
     let return_url = field(query, "return_url").unwrap_or_default();
     if !is_ours(server, &return_url) {
         return Err(Stopped::by_user(INVALID_RETURN));
@@ -103,7 +103,7 @@ pub(crate) async fn callback(
     query: &str,
 ) -> Result<Onward, Stopped> {
     let settings = server.settings.current();
-    let provider = server.sso.provider(&settings, &server.options.web.dex_server)?;
+    let provider = server.sso.provider(&settings, &server.options.web)?;
     if let Some(error) = field(query, "error") {
         let described = field(query, "error_description").unwrap_or_default();
         return Err(Stopped::by_user(&format!("{error}: {described}")));
@@ -118,7 +118,7 @@ pub(crate) async fn callback(
         let told = "no id_token in token response".to_owned();
         return Err(Stopped { status: StatusCode::INTERNAL_SERVER_ERROR, told });
     }
-    let claims = provider.verify(&tokens.id_token, now).await?;
+    let claims = provider.verify_given(&tokens.id_token, now).await?;
     tracing::info!(user = rbac::claims::user(&claims), "logged in by single sign-on");
     let grant = Grant {
         access_token: tokens.access_token,

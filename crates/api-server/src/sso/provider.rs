@@ -31,7 +31,7 @@ const FAILURE_PAUSE: Duration = Duration::from_secs(1);
 pub(crate) enum SsoError {
     #[error("SSO is not configured")]
     NotConfigured,
-    #[error("oidc.config: rootCA holds no PEM certificate")]
+    #[error("oidc.config's rootCA, or the authority of Dex, holds no PEM certificate")]
     RootCa,
     #[error("could not ask the provider: {doing}")]
     Ask {
@@ -98,10 +98,14 @@ impl Provider {
             .timeout(PATIENCE)
             .redirect(reqwest::redirect::Policy::limited(3))
             .tls_danger_accept_invalid_certs(client.skips_verification);
-        if !client.root_ca.is_empty() {
-            let certificates = Certificate::from_pem_bundle(client.root_ca.as_bytes());
-            let certificates = certificates.ok().filter(|it| !it.is_empty());
-            builder = builder.tls_certs_merge(certificates.ok_or(SsoError::RootCa)?);
+        let has_authority = client.dex.is_some() && !client.skips_verification;
+        if has_authority || !client.root_ca.is_empty() {
+            let certificates = certificates(&client.root_ca).ok_or(SsoError::RootCa)?;
+            // Nobody but its own authority vouches for Dex.
+            builder = match client.dex {
+                Some(_) => builder.tls_certs_only(certificates),
+                None => builder.tls_certs_merge(certificates),
+            };
         }
         let http = builder.build().map_err(failed)?;
         Ok(Self { client, http, known: Mutex::default() })
@@ -120,11 +124,30 @@ impl Provider {
         self.look(|known| known.found.as_ref().map(|it| Arc::clone(&it.doors))).await
     }
 
-    /// The claims of a token, if it is one of this provider for us.
+    /// The claims of a token that somebody shows, if it is one of this provider for us.
     pub(super) async fn verify(
         &self,
         token: &str,
         now: Timestamp,
+    ) -> Result<Map<String, Value>, SsoError> {
+        self.verify_looking(token, now, KEY_PAUSE).await
+    }
+
+    /// The same for a token that the provider gave us just now. It knows its own keys, and nobody
+    /// can make it give tokens as often as they like, so an unknown one is looked for at once.
+    pub(super) async fn verify_given(
+        &self,
+        token: &str,
+        now: Timestamp,
+    ) -> Result<Map<String, Value>, SsoError> {
+        self.verify_looking(token, now, Duration::ZERO).await
+    }
+
+    async fn verify_looking(
+        &self,
+        token: &str,
+        now: Timestamp,
+        pause: Duration,
     ) -> Result<Map<String, Value>, SsoError> {
         let expected = Expectation {
             issuer: &self.client.issuer,
@@ -141,7 +164,7 @@ impl Provider {
         let fresh = |known: &Known| {
             let found = known.found.as_ref()?;
             let is_other = !Arc::ptr_eq(&found.keys, &keys);
-            (is_other || found.at.elapsed() < KEY_PAUSE).then(|| Arc::clone(&found.keys))
+            (is_other || found.at.elapsed() < pause).then(|| Arc::clone(&found.keys))
         };
         let keys = self.look(fresh).await?;
         id_token::verify(token, &keys, &expected).map_err(SsoError::Token)
@@ -282,6 +305,24 @@ impl Provider {
         self.answer("about a user", request).await
     }
 
+    /// The security groups of the user of this token, as Entra ID's Graph API tells them.
+    pub(super) async fn member_groups(
+        &self,
+        address: &str,
+        token: &Secret,
+    ) -> Result<Vec<String>, SsoError> {
+        #[derive(Deserialize)]
+        struct Told {
+            value: Vec<String>,
+        }
+        let bearer = format!("Bearer {}", token.text());
+        let request = self.http.post(address).header(AUTHORIZATION, bearer);
+        let request = request.header(CONTENT_TYPE, "application/json");
+        // Lists for mail are not for rights.
+        let request = request.body(r#"{"securityEnabledOnly":true}"#);
+        self.answer("for a user's groups", request).await.map(|told: Told| told.value)
+    }
+
     async fn answer<T: DeserializeOwned>(
         &self,
         doing: &'static str,
@@ -313,4 +354,9 @@ impl Provider {
             None => address.to_owned(),
         }
     }
+}
+
+/// The certificates of a PEM text; none where it holds none.
+pub(super) fn certificates(pem: &str) -> Option<Vec<Certificate>> {
+    Certificate::from_pem_bundle(pem.as_bytes()).ok().filter(|it| !it.is_empty())
 }

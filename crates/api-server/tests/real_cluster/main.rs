@@ -5,13 +5,16 @@
 mod application_sets;
 mod applications;
 mod assets;
+mod browser;
 mod client;
 mod clusters;
+mod dex;
 mod extension_sockets;
 mod extensions;
 mod grpc;
 mod hostile;
 mod objects;
+mod oidc_provider;
 mod operations;
 mod over_grpc;
 mod partial_rights;
@@ -44,18 +47,48 @@ fn the_api_answers_over_grpc() {
     tell(Over::Grpc);
 }
 
+/// Where the machine cannot have Dex, this says so and passes.
+#[test]
+#[expect(clippy::print_stderr, reason = "what was not tried must be seen")]
+fn users_of_a_real_dex_log_in() {
+    let report = |progress: &devcluster::Progress| eprintln!("{progress}");
+    match devcluster::go_tool(devcluster::DEX, &report) {
+        Ok(program) => {
+            told(async move |control_plane: &DevCluster| dex::story(control_plane, program).await);
+        }
+        Err(error) => eprintln!("NOTICE: no login through Dex was tried: {error}"),
+    }
+}
+
+/// Where the machine cannot have the provider, this says so and passes.
+#[test]
+#[expect(clippy::print_stderr, reason = "what was not tried must be seen")]
+fn users_of_a_certified_provider_log_in() {
+    let report = |progress: &devcluster::Progress| eprintln!("{progress}");
+    match devcluster::npm_tool(devcluster::OIDC_PROVIDER, &report) {
+        Ok(package) => told(async move |control_plane: &DevCluster| {
+            oidc_provider::story(control_plane, &package).await;
+        }),
+        Err(error) => eprintln!("NOTICE: no login with oidc-provider was tried: {error}"),
+    }
+}
+
 /// As the product's: unoptimised, a function that holds Applications takes much of a stack. The
 /// story itself is one such function.
 const STACK: usize = 16 << 20;
 
 fn tell(over: Over) {
-    let teller = std::thread::Builder::new().stack_size(STACK).spawn(move || tell_here(over));
+    told(async move |control_plane: &DevCluster| story(control_plane, over).await);
+}
+
+fn told(story: impl AsyncFnOnce(&DevCluster) + Send + 'static) {
+    let teller = std::thread::Builder::new().stack_size(STACK).spawn(move || told_here(story));
     if let Err(panic) = teller.expect("a thread").join() {
         std::panic::resume_unwind(panic);
     }
 }
 
-fn tell_here(over: Over) {
+fn told_here(story: impl AsyncFnOnce(&DevCluster)) {
     // Another test of this process may have been first.
     drop(rustls::crypto::ring::default_provider().install_default());
     let control_plane = DevCluster::start().expect("a control plane");
@@ -65,7 +98,7 @@ fn tell_here(over: Over) {
         .build()
         .expect("a runtime");
     runtime.block_on(async {
-        let story = story(&control_plane, over);
+        let story = story(&control_plane);
         tokio::time::timeout(PATIENCE, story).await.expect("the test ends in time");
     });
 }
@@ -78,7 +111,7 @@ async fn story(control_plane: &DevCluster, over: Over) {
     let shutdown = Shutdown::new();
     let dex = testkit::oidc::Provider::start();
     let folders = assets::Folders::make();
-    let web = Web { passes_extensions: true, dex_server: dex.address(), ..folders.web() };
+    let web = Web { dex_server: dex.address(), ..folders.web() };
     let address = start(client.clone(), web, shutdown.clone()).await;
     let rest = Rest { address, token: String::new(), over };
     // What is about HTTP and not about methods is told once.

@@ -24,8 +24,8 @@ pub(crate) async fn users_of_an_identity_provider_log_in(rest: &Rest, client: &C
     let pkce =
         "enablePKCEAuthentication: true\nenableUserInfoGroups: true\nuserInfoPath: /userinfo";
     set_config(client, "argocd-cm", json!({"url": home, "oidc.config": config(pkce)})).await;
-    let policy = "g, sales, role:sellers\np, role:sellers, projects, get, default, allow\n\
-                  g, from-user-info, role:told\np, role:told, accounts, get, admin, allow";
+    let policy = "g, from-user-info, role:told\np, role:told, projects, get, default, allow\n\
+                  p, role:told, accounts, get, admin, allow";
     set_config(client, "argocd-rbac-cm", json!({"policy.csv": policy})).await;
     until("oidc.config is read", async || {
         rest.get("/api/v1/settings").await["oidcConfig"]["name"] == "Test"
@@ -70,7 +70,7 @@ pub(crate) async fn users_of_an_identity_provider_log_in(rest: &Rest, client: &C
 
     let ann = rest.by(token.clone());
     let expect = json!({"loggedIn": true, "username": "ann@example.org", "iss": provider.issuer(),
-                        "groups": ["sales", "from-user-info"]});
+                        "groups": ["from-user-info"]});
     assert_eq!(ann.get("/api/v1/session/userinfo").await, expect);
     until("the policy is read", async || {
         ann.ask("GET", "/api/v1/projects/default", Value::Null).await.0 == 200
@@ -82,9 +82,27 @@ pub(crate) async fn users_of_an_identity_provider_log_in(rest: &Rest, client: &C
         ann.ask("POST", "/api/v1/projects", json!({"project": {"metadata": {"name": "x"}}})).await;
     assert_eq!(status, 403);
 
-    // Tokens that the command line program got by itself, and those that are none.
+    // Tokens that the command line program got by itself, and those that are none. Of a user who
+    // never logged in here the provider cannot be asked for groups.
     let minted = |claims: Value| rest.by(provider.mint(&claims));
     let good = json!({"iss": provider.issuer(), "aud": testkit::oidc::CLIENT, "exp": 4e9, "sub": "bob", "jti": "b"});
+    let mut of_ann = good.clone();
+    of_ann["sub"] = "ann".into();
+    of_ann["jti"] = "a-cli".into();
+    let groups = &minted(of_ann).get("/api/v1/session/userinfo").await["groups"];
+    assert_eq!(*groups, json!(["from-user-info"]));
+    let expect = (
+        401,
+        16,
+        "invalid session: error while querying userinfo endpoint: no access token is known, please re-login",
+    );
+    minted(good.clone()).refuses("GET", "/api/v1/applications", Value::Null, expect).await;
+    let without = config("").replace("name: Test", "name: Without");
+    set_config(client, "argocd-cm", json!({"oidc.config": without})).await;
+    until("oidc.config is read", async || {
+        rest.get("/api/v1/settings").await["oidcConfig"]["name"] == "Without"
+    })
+    .await;
     assert_eq!(minted(good.clone()).get("/api/v1/session/userinfo").await["username"], "bob");
     for (key, value) in
         [("aud", json!("others")), ("exp", json!(1)), ("iss", json!("https://other"))]

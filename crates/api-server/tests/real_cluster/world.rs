@@ -252,7 +252,7 @@ pub(crate) async fn start(client: Client, web: Web, shutdown: Shutdown) -> Strin
         namespace: NAMESPACE.into(),
         application_namespaces: vec!["team-*".into()],
         tls: false,
-        web,
+        web: Web { passes_extensions: true, ..web },
         login_limits: LoginLimits::default(),
         random: Randomness::of_this_process(),
     };

@@ -214,6 +214,30 @@ fn oidc_refers_to_secrets() {
 }
 
 #[test]
+fn only_microsoft_is_asked_for_the_groups_of_entra_id() {
+    let asked = |azure: &str| {
+        let config =
+            format!("issuer: https://id\nazure: {{enableUserGroupOverageClaim: true{azure}}}");
+        let settings = settings(&[("oidc.config", &config)], &[]);
+        let azure = settings.sso.oidc.and_then(|it| it.azure).expect("configured");
+        (azure.graph_api().map(str::to_owned), settings.findings.len())
+    };
+    let at = |address: &str| asked(&format!(", graphApiEndpoint: {address:?}"));
+    assert_eq!(asked(""), (Some("https://graph.microsoft.com/v1.0".into()), 0));
+    for good in ["https://graph.microsoft.us/v1.0", "https://microsoftgraph.chinacloudapi.cn"] {
+        assert_eq!(at(good), (Some(good.into()), 0));
+    }
+    for bad in [
+        "http://graph.microsoft.com/v1.0",
+        "https://graph.microsoft.com.example.org/v1.0",
+        "https://graph.microsoft.com@example.org/v1.0",
+        "https://example.org/graph.microsoft.com",
+    ] {
+        assert_eq!(at(bad), (None, 1), "{bad}");
+    }
+}
+
+#[test]
 fn policies_are_read_with_their_mistakes() {
     let mut sources = Sources::default();
     let data = [
