@@ -256,7 +256,8 @@ async fn start(options: Options) -> anyhow::Result<()> {
     }
     // Applications do not wait for the API's first password and certificate.
     let api = options.api.run(api_options, api_ports, &shutdown);
-    let (served, ..) = tokio::join!(api, controller.run(&shutdown), repositories, follow);
+    let controller = controller.run(&shutdown);
+    let (served, ..) = tokio::join!(api, controller, repositories, follow);
     tracing::info!("argosy ends");
     served
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use api::Application;
 use cluster::{ApplyError, Cluster, DeleteOptions, Propagation, Validation, Way, WriteOptions};
 use engine::{CascadeStep, Concern, Finding};
+use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
 use object::{GroupKind, Object, ResourceKey};
 
@@ -204,9 +205,12 @@ impl Doomed<'_> {
     async fn delete_all(&self, keys: Vec<ResourceKey>, propagation: Propagation) -> Vec<String> {
         let options = &DeleteOptions { propagation, uid: None, at_once: false, dry_run: false };
         stream::iter(keys)
-            .map(|key| async move {
-                let done = self.cluster.delete(&key, options).await;
-                done.err().map(|error| error.in_one_line())
+            .map(|key| {
+                async move {
+                    let done = self.cluster.delete(&key, options).await;
+                    done.err().map(|error| error.in_one_line())
+                }
+                .boxed()
             })
             .buffer_unordered(self.controller.options.parallel_writes)
             .filter_map(|failed| async { failed })

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use cluster::{ApplyError, ApplyOptions, Cluster, Disposition, Validation};
 use engine::Answers;
+use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
 use object::{Object, ResourceKey};
 
@@ -60,9 +61,12 @@ impl DryRuns {
         let (answers, open) = self.divide(server, questions, live, anew);
         let mut asked = Asked { answers, may_pass: false };
         let mut answers = stream::iter(open)
-            .map(|question| async move {
-                let answer = dry_run(cluster, &question.want).await;
-                (question, answer)
+            .map(|question| {
+                async move {
+                    let answer = dry_run(cluster, &question.want).await;
+                    (question, answer)
+                }
+                .boxed()
             })
             .buffer_unordered(at_once);
         while let Some((question, answer)) = answers.next().await {

@@ -51,11 +51,13 @@ use ::settings::SettingsStore;
 use api::{AppKey, Application};
 use cluster::{Client, Cluster, Randomness};
 use engine::Finding;
+use futures::FutureExt as _;
 use gocompat::glob::list::{self, Mode};
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
 use runtime::{OneCopy, Queue, SPANS, Shutdown};
 use tokio::sync::{Semaphore, watch as signal};
+use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
 
 pub use crate::settings::{Overrides, Settings, tracking};
@@ -223,27 +225,27 @@ impl Controller {
     }
 
     /// Works until shutdown; what is under way is finished.
-    pub async fn run(&self, shutdown: &Shutdown) {
+    pub async fn run(self: Arc<Self>, shutdown: &Shutdown) {
         tokio::join!(
             shutdown.or_end(self.events.write(&self.control_plane)),
-            shutdown.or_end(watch::settings(self)),
-            shutdown.or_end(clusters::follow(self)),
-            shutdown.or_end(cluster_labels::keep(self)),
-            shutdown.or_end(watch::projects(self)),
-            shutdown.or_end(watch::applications(self)),
-            shutdown.or_end(watch::live_objects(self)),
-            shutdown.or_end(leases::take_part(self)),
+            shutdown.or_end(watch::settings(&self)),
+            shutdown.or_end(clusters::follow(&self)),
+            shutdown.or_end(cluster_labels::keep(&self)),
+            shutdown.or_end(watch::projects(&self)),
+            shutdown.or_end(watch::applications(&self)),
+            shutdown.or_end(watch::live_objects(&self)),
+            shutdown.or_end(leases::take_part(&self)),
             shutdown.or_end(self.watchdog.run()),
-            self.publisher.run(self, shutdown),
-            poll::poll(self, shutdown),
-            poll::look_hard(self, shutdown),
+            self.publisher.run(&self, shutdown),
+            poll::poll(&self, shutdown),
+            poll::look_hard(&self, shutdown),
             self.work(shutdown),
         );
-        leases::leave(self).await;
+        leases::leave(&self).await;
     }
 
     /// Looks at the Applications that ask for it, once their cluster has been seen.
-    async fn work(&self, shutdown: &Shutdown) {
+    async fn work(self: &Arc<Self>, shutdown: &Shutdown) {
         let own = self.destinations.all();
         let ready = async {
             for destination in &own {
@@ -252,8 +254,17 @@ impl Controller {
         };
         if shutdown.or_end(ready).await.is_some() {
             drop(own);
-            // A pass is large, and workers rest most of the time.
-            let pass = |key, level| Box::pin(self.pass(key, level));
+            // A task of its own, so that passes have all cores, and watches do not wait for them.
+            let pass = |key, level| {
+                let own = Arc::clone(self);
+                let pass =
+                    AbortOnDropHandle::new(tokio::spawn(async move { own.pass(key, level).await }));
+                async move {
+                    if let Err(ended) = pass.await {
+                        std::panic::resume_unwind(ended.into_panic());
+                    }
+                }
+            };
             self.queue.work(self.options.workers, shutdown, pass).await;
         }
     }
@@ -272,8 +283,8 @@ impl Controller {
         let Some(turn) = self.tenure.begin(&self.looked_after_with(&app)) else { return };
         let began = Instant::now();
         let span = tracing::info_span!(target: SPANS, "controller.Refresh", app = %key, ?level);
-        let work = reconcile::reconcile(self, &key, level).instrument(span);
-        let work = self.watchdog.guard(&key, work);
+        let work = reconcile::reconcile(self, &key, level).instrument(span).boxed();
+        let work = self.watchdog.guard(&key, work).boxed();
         let Some(done) = turn.unless_lost(work).await else {
             tracing::info!(app = %key, "another replica goes on with it");
             return;

@@ -20,6 +20,8 @@ use engine::{
     Answers, Comparing, Comparison, Concern, Facts, Finding, Rules, Scope, TrackedBy, compare,
     defined_scopes, observe, questions, read_otherwise, wanted_keys,
 };
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use object::{GroupKind, Object, ResourceKey};
 use render::tracking::{Tracking, TrackingMethod};
 use runtime::SPANS;
@@ -129,8 +131,16 @@ impl At {
     }
 }
 
-/// Renders, observes and compares.
-pub(crate) async fn look(controller: &Controller, app: &Application, at: &At) -> Seen {
+/// Renders, observes and compares. It takes much room, and rests most of the time.
+pub(crate) fn look<'a>(
+    controller: &'a Controller,
+    app: &'a Application,
+    at: &'a At,
+) -> BoxFuture<'a, Seen> {
+    seen_of(controller, app, at).boxed()
+}
+
+async fn seen_of(controller: &Controller, app: &Application, at: &At) -> Seen {
     let began = Instant::now();
     let mut seen = Seen {
         revisions: Vec::new(),

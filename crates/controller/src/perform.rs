@@ -8,6 +8,7 @@ use cluster::{
 };
 use engine::diff::hide::hide_in_text;
 use engine::{Move, Outcome, Task, TaskId, Writing};
+use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
 use object::Object;
 
@@ -22,23 +23,28 @@ pub(crate) async fn perform(
     dry_run: bool,
 ) -> Vec<(TaskId, Outcome)> {
     let began = Instant::now();
-    let done: Vec<_> = stream::iter(moves)
-        .map(|movement| async move {
-            reached(Stage::Writing);
-            match movement {
-                Move::Check(task) => Some(check(controller, cluster, task).await),
-                Move::Apply(task) => Some(apply(controller, cluster, task, dry_run).await),
-                Move::Prune(task) => Some(prune(cluster, task, dry_run).await),
-                Move::ReleaseHook(task) => release_hook(cluster, task).await,
-                Move::RemoveHook(task) => remove_hook(cluster, task).await,
-            }
-        })
-        .buffer_unordered(controller.options.parallel_writes)
-        .filter_map(|done| async { done })
-        .collect()
-        .await;
+    let all: Vec<_> =
+        moves.iter().map(|it| make(controller, cluster, it, dry_run).boxed()).collect();
+    let done = stream::iter(all).buffer_unordered(controller.options.parallel_writes);
+    let done: Vec<_> = done.filter_map(|done| async { done }).collect().await;
     tracing::debug!(moves = moves.len(), took = ?began.elapsed(), "performed");
     done
+}
+
+async fn make(
+    controller: &Controller,
+    cluster: &Cluster,
+    movement: &Move<'_>,
+    dry_run: bool,
+) -> Option<(TaskId, Outcome)> {
+    reached(Stage::Writing);
+    match movement {
+        Move::Check(task) => Some(check(controller, cluster, task).await),
+        Move::Apply(task) => Some(apply(controller, cluster, task, dry_run).await),
+        Move::Prune(task) => Some(prune(cluster, task, dry_run).await),
+        Move::ReleaseHook(task) => release_hook(cluster, task).await,
+        Move::RemoveHook(task) => remove_hook(cluster, task).await,
+    }
 }
 
 async fn apply(

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use cluster::{Cluster, RequestError};
+use futures::FutureExt as _;
 use futures::stream::{self, StreamExt as _};
 use object::{GroupVersionKind, Object, ResourceKey};
 
@@ -38,9 +39,12 @@ impl OtherVersions {
             }
         }
         let mut answers = stream::iter(open)
-            .map(|(key, kind)| async move {
-                let answer = cluster.get(&kind, &key.namespace, &key.name).await;
-                (key, answer)
+            .map(|(key, kind)| {
+                async move {
+                    let answer = cluster.get(&kind, &key.namespace, &key.name).await;
+                    (key, answer)
+                }
+                .boxed()
             })
             .buffer_unordered(at_once);
         let mut unread = Vec::new();
