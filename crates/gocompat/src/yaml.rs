@@ -40,6 +40,7 @@ pub use emit::{Node, from_value, pretty};
 pub use error::{Error, Position, Problem, UnsupportedKey};
 pub use resolve::{Scalar, is_base_60, plain_scalar};
 pub use split::{Document, split_documents};
+pub use tags::has_odd_tag;
 
 use load::DuplicateKeys;
 

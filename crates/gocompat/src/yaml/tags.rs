@@ -14,13 +14,10 @@ use std::borrow::Cow;
 /// The text with a semicolon for each comma and bracket in a tag, and without the
 /// backslash of each `\'`.
 pub(super) fn readable(text: &str) -> Cow<'_, str> {
-    let has_odd_tag =
-        || text.split('!').skip(1).any(|rest| rest.trim_start_matches(is_uri).starts_with(is_odd));
-    if !text.contains("\\'") && !has_odd_tag() {
+    if !text.contains("\\'") && !may_have_odd_tag(text) {
         return Cow::Borrowed(text);
     }
-    let mut walk = Walk::over(text);
-    while walk.token().is_some() {}
+    let walk = Walk::to_the_end_of(text);
     if walk.odd.is_empty() && walk.backslashes.is_empty() {
         return Cow::Borrowed(text);
     }
@@ -34,6 +31,17 @@ pub(super) fn readable(text: &str) -> Cow<'_, str> {
         !is_superfluous
     });
     String::from_utf8(bytes).map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+/// Is there a tag with a comma or a bracket in it? Whoever drives the parser without
+/// [`readable`] has to refuse such a text: the parser panics.
+#[must_use]
+pub fn has_odd_tag(text: &str) -> bool {
+    may_have_odd_tag(text) && !Walk::to_the_end_of(text).odd.is_empty()
+}
+
+fn may_have_odd_tag(text: &str) -> bool {
+    text.split('!').skip(1).any(|rest| rest.trim_start_matches(is_uri).starts_with(is_odd))
 }
 
 /// What a tag may have in it to our parser, with the `>` that ends a tag in full.
@@ -100,6 +108,12 @@ impl<'t> Walk<'t> {
             #[cfg(test)]
             tags: Vec::new(),
         }
+    }
+
+    fn to_the_end_of(text: &'t str) -> Self {
+        let mut walk = Self::over(text);
+        while walk.token().is_some() {}
+        walk
     }
 
     fn token(&mut self) -> Step {
@@ -480,6 +494,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expect: &str) {
         assert_eq!(readable(text), expect);
+        assert_eq!(has_odd_tag(text), expect.contains(';'));
     }
 
     #[test]

@@ -103,8 +103,11 @@ fn split_documents(text: &str) -> Result<Vec<&str>, ParseError> {
 /// Reads the first document of a text, with copies in place of aliases and
 /// merged maps in place of `<<`; `None` if there is none.
 pub(crate) fn document(text: &[u8]) -> Result<Option<Node>, ParseError> {
-    // The scanner panics on a few texts, such as a tag before a comma in a flow
-    // sequence; for us that is a text that cannot be read.
+    if std::str::from_utf8(text).is_ok_and(gocompat::yaml::has_odd_tag) {
+        let why = "a tag has a comma or a bracket in it: write a space behind the tag";
+        return Err(ParseError::Syntax(why.to_owned()));
+    }
+    // Should the scanner panic on another text, that one cannot be read either.
     let composed = std::panic::catch_unwind(|| {
         // It also panics where a block scalar ends without a line break. Spaces
         // at the very end mean nothing.
