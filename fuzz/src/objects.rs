@@ -10,6 +10,8 @@ use serde_json::{Map, Value};
 /// the patch that was made of two brings one to the other, after which there is
 /// no more to be patched than between the other and itself. That can be refused:
 /// a list that is new is taken as it is, also with elements that nothing tells apart.
+/// A list of texts or numbers that has one twice is merged to one that has it once, as
+/// Kubernetes does, so there nothing is said.
 pub(crate) fn strategic_merge(bytes: &[u8]) {
     let Ok([one, other]) = serde_json::from_slice::<[Map<String, Value>; 2]>(bytes) else {
         return;
@@ -20,13 +22,25 @@ pub(crate) fn strategic_merge(bytes: &[u8]) {
     let Ok(patch) = strategic::create_two_way(&one, &other, of) else { return };
     // What lies in the patch as a directive cannot be told from one in the object.
     let text = Value::Object(one.clone()).to_string() + &Value::Object(other.clone()).to_string();
-    if text.contains('$') || text.contains("null") {
+    if text.contains('$') || text.contains("null") || other.values().any(has_one_twice) {
         return;
     }
     let Ok(patched) = strategic::apply(&one, &patch, of) else { return };
     let left = strategic::create_two_way(&patched, &other, of);
     let of_itself = strategic::create_two_way(&other, &other, of);
     assert_eq!(left.ok(), of_itself.ok(), "after {patch:?}");
+}
+
+/// Does a list in it have the same text, number or list twice?
+fn has_one_twice(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => {
+            let is_again = |(at, it): (usize, &Value)| !it.is_object() && items[..at].contains(it);
+            items.iter().enumerate().any(is_again) || items.iter().any(has_one_twice)
+        }
+        Value::Object(fields) => fields.values().any(has_one_twice),
+        _ => false,
+    }
 }
 
 fn type_of(fields: &Map<String, Value>) -> Type<'static> {
